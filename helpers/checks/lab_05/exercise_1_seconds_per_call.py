@@ -1,103 +1,150 @@
-"""Lab 05, exercise 1: `seconds_per_call`."""
+"""Lab 05, exercise 1: the median time of a call that returns before its work is done."""
 
 import math
 import statistics
-from typing import Any
 
 import torch
 
-from helpers.checks.clocks import Clock, simulated_clock
-from helpers.checks.descriptions import describe, is_number, one_line
-from helpers.checks.lab_05.shared import lab
-from helpers.checks.queues import AsyncDevice, no_gpu_to_synchronize, simulated_gpu
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.lab_05.simulated_queue import Queue, simulated
+from helpers.checks.machines import machine
+from helpers.checks.plain import is_number
 
-# Work is measured in units of simulated seconds.
-_UNIT = 0.1
+answers = "seconds_per_call(call, device, runs)"
+points = 3
+success = "Your stopwatch waits, warms up, and reports the median."
+section = "A stopwatch that lies"
 
-
-@lab.exercise(
-    1, points=3, success_message="Your stopwatch waits, warms up, and reports the median."
-)
-def exercise_1(trial: Trial, seconds_per_call: Answer) -> None:
-    """`seconds_per_call(call, device, runs)`: the median time of a call."""
-    # Two settings, so that returning a constant fails.
-    calls = _count_calls(trial, seconds_per_call, 1, 3 * _UNIT)
-    more_calls = _count_calls(trial, seconds_per_call, 5, _UNIT)
-    trial.expect(more_calls != calls, "runs-ignored", calls=calls)
-    with trial.machine_with(0):
-        result, error = trial.observe(_time_without_gpu, seconds_per_call)
-    trial.expect(not error, "needs-a-gpu", error=error)
-    _expect_seconds(trial, result)
+# Simulated seconds. The first call takes 6 units. Any five later ones include one very fast call
+# and one very slow call, the third after a call that is not timed.
+UNITS = {1: 0.3, 5: 0.1}
+LATER = {1: [1], 5: [0.2, 1, 1, 12, 1]}
 
 
-def _time_without_gpu(trial: Trial, seconds_per_call: Answer) -> tuple[Any, str]:
-    """Return the result, and the error that was raised."""
-    cpu, clock = torch.device("cpu"), Clock()
-    with no_gpu_to_synchronize(), simulated_clock(clock, seconds_per_call):
-        outcome = trial.try_call(seconds_per_call, lambda: clock.compute(0.003), cpu, 2)
-    return outcome.value, "" if outcome.error is None else one_line(outcome.error)
+def cases(draw):
+    yield from ({"runs": runs, "device": draw.device} for runs in UNITS)
+    yield {"runs": 2, "device": "cpu"}
 
 
-def _expect_seconds(trial: Trial, result: Any) -> float:
-    trial.expect_result(result)
-    is_time = is_number(result) and math.isfinite(result) and result >= 0
-    trial.expect(is_time, "not-a-number", what=describe(result))
-    return float(result)
+def time_calls(call, case, seconds_per_call, runs):
+    """Let the student time `runs` calls; return the facts and the seconds of each call."""
+    queue, unit = Queue(), UNITS[runs]
+    if runs == 1:  # at the start, the device is still busy with other work
+        queue.launch(6 * unit)
+    before = len(queue.durations)
 
+    def launch():
+        count = len(queue.durations) - before
+        queue.launch(unit * (LATER[runs][count % len(LATER[runs])] if count else 6))
 
-def _count_calls(trial: Trial, seconds_per_call: Answer, runs: int, unit: float) -> int:
-    """Let the student time a device whose first call takes 6 units; return the number of calls."""
-    result, durations, sleeps = trial.observe(_run, seconds_per_call, runs, unit)
-    calls = len(durations)
-    seconds_per_run = _expect_seconds(trial, result)
-    trial.expect(calls >= runs, "too-few-runs", runs=runs, calls=calls)
-    trial.expect(not sleeps, "sleeps")
-    # If there was only one call, it was the slow first one.
-    exact = statistics.median(durations[-runs:]) if calls > 1 else unit
-    details = {"found": 1000 * seconds_per_run, "exact": 1000 * exact}
-    if 0.7 * exact <= seconds_per_run <= 1.3 * exact:
-        return calls
-    trial.expect(
-        seconds_per_run < 0.3 * 1000 * exact, "different-unit", found=seconds_per_run, exact=exact
-    )
-    trial.expect(
-        seconds_per_run > 1e-5 * exact, "different-unit", found=seconds_per_run, exact=exact
-    )
-    # The shortest run takes 0.2 units: a smaller result means that the code did not wait.
-    trial.expect(seconds_per_run > 0.1 * unit, "not-waited", **details)
-    if runs == 1:
-        trial.expect(not 4 * unit < seconds_per_run < 6.9 * unit, "no-warm-up", **details)
-        trial.expect(not seconds_per_run >= 6.9 * unit, "starts-too-early", **details)
-        raise trial.wrong("wrong-time", **details)
-    durations_text = ", ".join(f"{1000 * seconds:.1f}" for seconds in durations[-runs:])
-    not_median = seconds_per_run < 0.6 * exact or seconds_per_run > 2.2 * exact
-    trial.expect(
-        not not_median, "not-the-median", runs=durations_text, found=1000 * seconds_per_run
-    )
-    raise trial.wrong("wrong-time", **details)
-
-
-def _run(
-    trial: Trial, seconds_per_call: Answer, runs: int, unit: float
-) -> tuple[Any, list[float], bool]:
-    """Return the result, the seconds of each call, and whether it slept instead of waiting.
-
-    With one run, the device is still busy with 6 units of other work at the start.
-    """
-    # Any five consecutive calls include one unusually fast call and one unusually slow call. After
-    # one call that is not timed, the slow one is the third of five.
-    later = [1] if runs == 1 else [0.2, 1, 1, 12, 1]
-    device = AsyncDevice()
-    if runs == 1:
-        device.launch(6 * unit)
-    before = len(device.durations)
-
-    def call() -> None:
-        calls = len(device.durations) - before
-        device.launch(unit * (later[calls % len(later)] if calls else 6))
-
-    with simulated_gpu(device), simulated_clock(device.clock, seconds_per_call):
-        result = trial.call(seconds_per_call, call, trial.device, runs)
+    with simulated(queue, seconds_per_call):
+        facts = call(seconds_per_call, launch, torch.device(case.device), runs)
     # Sleeping between two queries of an event is a valid way to wait.
-    return result, device.durations[before:], device.clock.slept and not device.was_queried
+    facts.add(sleeps=queue.slept and not queue.was_queried)
+    return facts, queue.durations[before:]
+
+
+def collect(call, case, seconds_per_call):
+    if case.device == "cpu":
+        queue = Queue()
+        with machine(0), simulated(queue, seconds_per_call, has_gpu=False):
+            cpu = torch.device("cpu")
+            facts = call(seconds_per_call, lambda: queue.compute(0.003), cpu, 2, may_fail=True)
+        return facts.add(sleeps=False)
+    # With another number of runs too, so that a fixed number of calls is found.
+    _, others = time_calls(call, case, seconds_per_call, 6 - case.runs)
+    facts, durations = time_calls(call, case, seconds_per_call, case.runs)
+    return facts.add(durations=durations, calls_of_other=len(others))
+
+
+def is_time(value, case):
+    return is_number(value) and math.isfinite(value) and value >= 0
+
+
+def right(case):
+    return None
+
+
+def exact(f):
+    """Return the median of the timed calls; if there was only one call, it was the slow first."""
+    durations = f.durations[-f.case.runs :]
+    return statistics.median(durations) if len(f.durations) > 1 else UNITS[f.case.runs]
+
+
+def outcome(f):
+    """Return None for a right time: 30 % are allowed, for readings of the clock and launches."""
+    on_cpu = f.case.device == "cpu"
+    return None if on_cpu or 0.7 * exact(f) <= f.value <= 1.3 * exact(f) else f.value
+
+
+def times(f):
+    """Return the values of hints, in milliseconds."""
+    runs = ", ".join(f"{1000 * seconds:.1f}" for seconds in f.durations[-f.case.runs :])
+    return {"found": 1000 * f.value, "exact": 1000 * exact(f), "runs": runs}
+
+
+def units(f):
+    return f.value / UNITS[1] if f.case.runs == 1 else 0
+
+
+def in_gpu_case(predicate):
+    return lambda f: f.case.device != "cpu" and predicate(f)
+
+
+errors = {"needs-a-gpu": lambda f: f.case.device == "cpu" and {"error": f.error.line}}
+returns = ("not-a-number", is_time)
+side_effects = {
+    "too-few-runs": in_gpu_case(
+        lambda f: len(f.durations) < f.case.runs and {"calls": len(f.durations)}
+    ),
+    "sleeps": lambda f: f.sleeps,
+}
+mistakes = {
+    "different-unit": lambda f: (
+        not 1e-5 * exact(f) < f.value < 300 * exact(f) and {"exact": exact(f)}
+    ),
+    "not-waited": lambda f: f.value <= 0.1 * UNITS[f.case.runs] and times(f),
+    "no-warm-up": lambda f: 4 < units(f) < 6.9 and times(f),
+    "starts-too-early": lambda f: units(f) >= 6.9 and times(f),
+    "not-the-median": lambda f: (
+        f.case.runs > 1 and not 0.6 * exact(f) <= f.value <= 2.2 * exact(f) and times(f)
+    ),
+    "wrong-time": times,
+}
+costs = {
+    "runs-ignored": in_gpu_case(
+        lambda f: len(f.durations) == f.calls_of_other and {"calls": len(f.durations)}
+    )
+}
+hints = """
+not-a-number: `seconds_per_call` returns {what}, but it should return a number of seconds.
+    -> Return one plain number, in seconds.
+too-few-runs: `runs` is {runs}, but `call` was called {calls} times in total.
+    -> Make one call before you start timing, then one call for each time you record. What does your
+    loop iterate over?
+runs-ignored: `call` was called {calls} times in total for `runs` = 1, and just as often for `runs`
+    = 5.
+    -> The caller decides how many calls are timed. Which number does your loop use?
+not-waited: Your result is {found:.1f} ms. The device works for {exact:.1f} ms on each call, but
+    `call` returns before that work is done.
+    -> You measured how long it takes to launch the work. What has to happen between the call and
+    the second reading of the clock?
+starts-too-early: Your result is {found:.1f} ms, but a call takes {exact:.1f} ms. The device was
+    still busy with earlier work when you started the clock.
+    -> What can be in the queue when you read the clock for the first time? What empties the queue?
+sleeps: `seconds_per_call` calls `time.sleep`: it waits for a fixed time, not for the device.
+    -> A fixed time is too short for some work and too long for other work. Which call returns as
+    soon as the device is done?
+no-warm-up: Your result is {found:.1f} ms, which includes the very first call. Later calls take
+    {exact:.1f} ms.
+    -> The first call includes work that happens only once. Where does that call happen in your
+    function?
+not-the-median: The runs took {runs} ms, but `seconds_per_call` returns {found:.1f} ms, which is not
+    their median.
+    -> One unusually slow or fast run should not change the result. Time each run separately.
+different-unit: `seconds_per_call` returns {found:.4g} for a call of {exact:.4f} seconds.
+    -> Which unit does your clock use, and which one should you return?
+wrong-time: `seconds_per_call` returns {found:.1f} ms for a call of {exact:.1f} ms.
+    -> What happens between the two readings of the clock, apart from one call and waiting for it?
+needs-a-gpu: For the device `cpu`, on a machine without a GPU, `seconds_per_call` raises {error}.
+    -> On a CPU, a call is done when it returns. When is there something to wait for?
+"""

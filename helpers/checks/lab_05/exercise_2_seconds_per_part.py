@@ -1,87 +1,106 @@
-"""Lab 05, exercise 2: `seconds_per_part`."""
+"""Lab 05, exercise 2: the mean time per step of each part."""
 
-from collections.abc import Callable
-from typing import Any
+import torch
 
-from helpers.checks.clocks import simulated_clock
-from helpers.checks.lab_05.shared import lab
-from helpers.checks.queues import AsyncDevice, simulated_gpu
-from helpers.checks.trial import Answer, Trial
-from helpers.language import translate
+from helpers.checks.lab_05.simulated_queue import Queue, simulated
+from helpers.checks.plain import is_close
 
-_UNIT = 0.02  # simulated seconds
+answers = "seconds_per_part(parts, device, steps)"
+points = 3
+success = "Every part has its own time, and the bottleneck is visible."
+section = "Where a step's time goes"
 
-
-@lab.exercise(
-    2, points=3, success_message="Every part has its own time, and the bottleneck is visible."
-)
-def exercise_2(trial: Trial, seconds_per_part: Answer) -> None:
-    """`seconds_per_part(parts, device, steps)`: the mean time per step of each part."""
-    names = ["data", "forward", "backward", "optimizer"]
-    lengths = [1, *trial.random.sample([2, 3, 4], 3)]
-    steps = 3
-    exact = {name: _UNIT * length for name, length in zip(names, lengths, strict=True)}
-    result, calls, durations = trial.observe(_run, seconds_per_part, exact, steps)
-    right_parts = isinstance(result, dict) and sorted(result, key=str) == sorted(names)
-    right_parts = right_parts and all(isinstance(v, int | float) for v in result.values())
-    what = type(result).__name__
-    if isinstance(result, dict):
-        what = translate("a dictionary of {keys}", keys=list(result))
-    trial.expect(right_parts, "not-the-parts", what=what, names=", ".join(names))
-    in_order = calls == names * (len(calls) // 4)
-    first_calls = ", ".join(calls[:4])
-    trial.expect(in_order, "wrong-order", found=first_calls, names=", ".join(names))
-    step_count = len(calls) // 4
-    trial.expect(
-        step_count == steps + 1,
-        "steps-miscounted",
-        steps=steps,
-        expected=steps + 1,
-        found=step_count,
-    )
-    for position, name in enumerate(names[1:]):
-        part_durations = durations[position::3]
-        exact[name] = sum(part_durations[1:]) / steps
-    for name in ("forward", "backward", "optimizer", "data"):
-        details = {"part": name, "found": 1000 * result[name], "exact": 1000 * exact[name]}
-        if _near(result[name], exact[name]):
-            continue
-        part_durations = durations[names.index(name) - 1 :: 3] if name != "data" else [0]
-        with_first = [sum(part_durations) / (steps + 1), sum(part_durations) / steps]
-        first_counted = name == "forward" and any(_near(result[name], mean) for mean in with_first)
-        trial.expect(not first_counted, "first-step-counted", **details)
-        trial.expect(not _near(result[name], sum(part_durations[1:])), "sum-of-steps", **details)
-        trial.expect(result[name] > 0.3 * exact[name], "counted-in-another-part", **details)
-        raise trial.wrong("wrong-mean", **details)
+UNIT = 0.02  # simulated seconds
+NAMES = ["data", "forward", "backward", "optimizer"]
+STEPS = 3
 
 
-def _run(
-    trial: Trial, seconds_per_part: Answer, lengths: dict[str, float], steps: int
-) -> tuple[Any, list[str], list[float]]:
-    """Return the result, the parts in the order of their calls, and the seconds on the device."""
-    calls: list[str] = []
-    device = AsyncDevice()
+def cases(draw):
+    lengths = dict(zip(NAMES, [1, *draw.sample([2, 3, 4], 3)], strict=True))
+    yield {"lengths": lengths, "device": draw.device, "names": ", ".join(NAMES), "steps": STEPS}
 
-    def part(name: str, length: float) -> Callable[[], None]:
-        def call() -> None:
-            calls_before = calls.count(name)
+
+def collect(call, case, seconds_per_part):
+    queue, calls = Queue(), []
+
+    def make(name):
+        def part():
+            # The steps differ, so that no single step gives the mean; the first is very slow.
+            step = calls.count(name)
+            seconds = UNIT * case.lengths[name] * (0.5, 0.5, 2)[(step - 1) % 3 if step else 0]
             calls.append(name)
-            # The steps differ, so that no single step gives the mean.
-            seconds = length * (0.5, 0.5, 2)[(calls_before - 1) % 3 if calls_before else 0]
-            if name == "forward" and not calls_before:
-                seconds = 60 * _UNIT
             if name == "data":
-                device.clock.compute(seconds)
+                queue.compute(seconds)
             else:
-                device.launch(seconds)
+                queue.launch(60 * UNIT if name == "forward" and not step else seconds)
 
-        return call
+        return part
 
-    parts = {name: part(name, length) for name, length in lengths.items()}
-    with simulated_gpu(device), simulated_clock(device.clock, seconds_per_part):
-        result = trial.result_of(seconds_per_part, parts, trial.device, steps)
-    return result, calls, device.durations
+    with simulated(queue, seconds_per_part):
+        parts = {name: make(name) for name in case.lengths}
+        facts = call(seconds_per_part, parts, torch.device(case.device), STEPS)
+    return facts.add(order=calls)
 
 
-def _near(result: float, seconds: float) -> bool:
-    return 0.88 * seconds <= result <= 1.12 * seconds
+def exact(f, name):
+    return 1000 * UNIT * f.case.lengths[name]
+
+
+def each(f, is_wrong):
+    """Return the values of the hint for the first part whose time is wrong."""
+    for part in (*NAMES[1:], "data"):
+        found, expected = 1000 * f.value[part], exact(f, part)
+        if not is_close(found, expected, 0.12, 0) and is_wrong(part, found, expected):
+            return {"part": part, "found": found, "exact": expected}
+    return None
+
+
+def is_first_step(part, found, expected):
+    return part == "forward" and found > 60 * 1000 * UNIT / (STEPS + 1)
+
+
+def has_parts(value, case):
+    return isinstance(value, dict) and sorted(map(str, value)) == sorted(NAMES)
+
+
+returns = ("not-the-parts", has_parts)
+side_effects = {
+    "wrong-order": lambda f: (
+        f.order != NAMES * (len(f.order) // 4) and {"found": ", ".join(f.order[:4])}
+    ),
+    "steps-miscounted": lambda f: (
+        len(f.order) // 4 != STEPS + 1 and {"expected": STEPS + 1, "found": len(f.order) // 4}
+    ),
+    "first-step-counted": lambda f: each(f, is_first_step),
+    "sum-of-steps": lambda f: each(
+        f, lambda part, found, expected: is_close(found, STEPS * expected, 0.12, 0)
+    ),
+    "counted-in-another-part": lambda f: each(
+        f, lambda part, found, expected: found <= 0.3 * expected
+    ),
+    "wrong-mean": lambda f: each(f, lambda part, found, expected: True),
+}
+hints = """
+not-the-parts: `seconds_per_part` returns {what}, but it should return a dictionary with a number of
+    seconds for each of {names}.
+    -> Its keys are the keys of `parts`. Which value belongs to each of them?
+wrong-order: Your function calls {found} in this order, but a step is {names}.
+    -> The backward pass needs the forward pass of the same step. Which of your loops is inside the
+    other?
+steps-miscounted: For one step that does not count and {steps} that do, each part should be called
+    {expected} times; it was called {found} times.
+    -> The first step runs but is not counted. How many steps run in total?
+counted-in-another-part: Your result for `{part}` is {found:.1f} ms, but the device works on it for
+    {exact:.1f} ms.
+    -> A part that only launches work returns at once, and its time is then counted for the next
+    part that waits. After which parts do you have to wait?
+first-step-counted: Your mean includes the very first step, with everything that happens only once:
+    {found:.1f} ms for `{part}` instead of {exact:.1f} ms.
+    -> Run one step before you start adding up.
+    see: A stopwatch that lies
+sum-of-steps: Your result for `{part}`, {found:.1f} ms, is the sum over all steps. The mean is
+    {exact:.1f} ms per step.
+    -> What do you have to divide the sum by?
+wrong-mean: `{part}` takes {exact:.1f} ms per step on average, but your result is {found:.1f} ms.
+    -> Does every step add to the total of this part, and only the time of this part?
+"""

@@ -1,26 +1,24 @@
-"""Lab 05, exercise 3: `prepare`."""
+"""Lab 05, exercise 3: the batch of a slow function, at least 10 times as fast."""
 
-import math
 import statistics
 import sys
 import time
-from collections.abc import Callable
-from typing import Any
 
 import torch
 
-from helpers.checks.descriptions import describe
-from helpers.checks.lab_05.shared import lab
-from helpers.checks.thread_time import thread_seconds
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.limits import thread_seconds
+from helpers.checks.plain import is_close, is_equal, is_tensor
+
+answers = "prepare(images, chosen)"
+points = 3
+success = "The same numbers, and training no longer waits for them."
+section = "The input pipeline"
+tolerance = 1e-3
 
 MIN_SPEEDUP = 10
-# This clock is not affected by other programs, and includes work done in other threads. On Windows,
-# its resolution is too low.
-_clock = time.perf_counter if sys.platform == "win32" else thread_seconds
 
 
-def slow_prepare(images: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+def slow_prepare(images, chosen):
     """Return the chosen images as float32 from -1 to 1, row by row; given to the student."""
     batch = []
     for index in chosen.tolist():
@@ -33,80 +31,116 @@ def slow_prepare(images: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
     return torch.stack(batch)
 
 
-@lab.exercise(
-    3, points=3, success_message="The same numbers, and training no longer waits for them."
-)
-def exercise_3(trial: Trial, prepare: Answer) -> None:
-    """`prepare(images, chosen)`: the batch of the slow function, at least 10 times as fast."""
-    # Generate eight pixels per random number: this is ten times as fast.
-    groups_of_8 = torch.empty(6000 * 3 * 32 * 32 // 8, dtype=torch.int64)
-    groups_of_8.random_(-(2**63), None, generator=trial.generator)
-    images = groups_of_8.view(torch.uint8).view(6000, 3, 32, 32)
+def cases(draw):
+    for count, images in ((12, 6000), (1, 50)):
+        chosen = draw.integers(0, images, (count,)).values
+        chosen[-2:] = torch.tensor([1, 0])[-count:]
+        chosen[: count // 4] = chosen[count // 2]
+        shape = (count, 3, 32, 32)
+        yield {"images": images, "chosen": chosen, "seed": draw.randrange(2**31), "shape": shape}
+    rounds = [draw.integers(0, 6000, (32,)).values for _ in range(3)]
+    yield {
+        "images": 6000,
+        "rounds": rounds,
+        "seed": draw.randrange(2**31),
+        "shape": (32, 3, 32, 32),
+    }
+
+
+def draw_images(case):
+    # Eight pixels per random number: this is ten times as fast.
+    numbers = torch.empty(case.images * 3 * 32 * 32 // 8, dtype=torch.int64)
+    generator = torch.Generator().manual_seed(case.seed)
+    images = numbers.random_(-(2**63), None, generator=generator).view(torch.uint8)
+    images = images.view(-1, 3, 32, 32)
     images[0], images[1] = 0, 255
-    # A simulated GPU adds overhead to every torch function, which would make loops look too slow:
-    # the slow function and the timed calls bypass it.
-    for count in (12, 1):
-        indices = trial.integers(0, len(images), (count,))
-        indices[-2:] = torch.tensor([1, 0])[-count:]
-        source = images[:50].clone() if count == 1 else images
-        indices = indices % len(source)
-        indices[: count // 4] = indices[count // 2]
-        with torch._C.DisableTorchFunction():
-            expected = slow_prepare(source, indices)
-        before = source[:50].clone()
-        result, next_result = trial.observe(_two_batches, prepare, source, indices)
-        is_batch = isinstance(result, torch.Tensor) and result.shape == expected.shape
-        is_batch = is_batch and result.dtype == torch.float32
-        trial.expect(is_batch, "not-a-batch", found=describe(result), shape=tuple(expected.shape))
-        trial.expect(torch.equal(source[:50], before), "input-changed")
-        if not torch.allclose(result, expected, atol=1e-5):
-            low, high = result.min().item(), result.max().item()
-            right_range = math.isclose(low, -1, abs_tol=1e-3) and high < 1.001
-            trial.expect(not right_range, "different-images")
-            raise trial.wrong("different-numbers", low=low, high=high)
-        same_shape = isinstance(next_result, torch.Tensor) and next_result.shape == expected.shape
-        next_expected = (source[_next(indices, source)].float() / 255 - 0.5) / 0.5
-        fresh = same_shape and torch.allclose(next_result, next_expected, atol=1e-5)
-        trial.expect(fresh, "stale-batch")
-    ratios = []
-    for _ in range(3):
-        # Different images in each round, so that cached results do not help.
-        images = images.roll(trial.random.randint(1, 999), 0)
-        indices = trial.integers(0, len(images), (32,))
-        student_seconds, batch = trial.observe(
-            _timed_call, prepare, images.clone(), indices.clone()
-        )
-        with torch._C.DisableTorchFunction():
-            slow_seconds, expected = _timed(slow_prepare, images, indices)
-            same_shape = isinstance(batch, torch.Tensor) and batch.shape == expected.shape
-            trial.expect(same_shape and torch.allclose(batch, expected, atol=1e-5), "stale-batch")
-        ratios.append(slow_seconds / student_seconds)
-    ratio = statistics.median(ratios)
-    details = {"found": ratio, "rounds": len(ratios), "wanted": MIN_SPEEDUP}
-    trial.expect(ratio >= MIN_SPEEDUP, "not-faster", **details)
+    return images
 
 
-def _two_batches(
-    trial: Trial, prepare: Answer, images: torch.Tensor, indices: torch.Tensor
-) -> tuple[Any, Any]:
-    """Return the batches of two calls with the same images but different indices."""
-    batch = trial.result_of(prepare, images, indices)
-    return batch, trial.result_of(prepare, images, _next(indices, images))
-
-
-def _next(indices: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
-    return (indices + 1) % len(images)
-
-
-def _timed_call(
-    trial: Trial, prepare: Answer, images: torch.Tensor, indices: torch.Tensor
-) -> tuple[float, Any]:
+def collect(call, case, prepare):
+    images = draw_images(case)
+    if "rounds" not in case:
+        # Called again with other indices, it must return other images.
+        following = call(prepare, images, (case.chosen + 1) % case.images)
+        facts = call(prepare, images, case.chosen.clone())
+        return facts.add(following=following.value, after=images[:50])
+    # This clock is not affected by other programs, and includes work done in other threads. On
+    # Windows, its resolution is too low.
+    clock = time.perf_counter if sys.platform == "win32" else thread_seconds
+    ratios, batches = [], []
+    # A simulated GPU adds overhead to every torch function, which would make loops look too slow.
     with torch._C.DisableTorchFunction():
-        return _timed(trial.call, prepare, images, indices)
+        for i, chosen in enumerate(case.rounds):
+            copies = images.roll(i, 0), chosen.clone()  # so that cached results do not help
+            start = clock()
+            facts = call(prepare, *copies, watch=False)
+            middle = clock()
+            slow_prepare(*copies)
+            ratios.append((clock() - middle) / max(middle - start, 1e-6))
+            batches.append(facts.value)
+    return facts.add(ratio=statistics.median(ratios), following=batches[0], after=None)
 
 
-def _timed(function: Callable[..., Any], *args: Any) -> tuple[float, Any]:
-    """Return the duration of a call in seconds, and its result."""
-    start = _clock()
-    result = function(*args)
-    return max(_clock() - start, 1e-6), result
+def prepared(case, chosen, shift=0):
+    images = draw_images(case).roll(shift, 0)
+    return (images[chosen].float() / 255 - 0.5) / 0.5
+
+
+def right(case):
+    return prepared(case, case.rounds[2], 2) if "rounds" in case else prepared(case, case.chosen)
+
+
+def following(case):
+    if "rounds" in case:
+        return prepared(case, case.rounds[0])
+    return prepared(case, (case.chosen + 1) % case.images)
+
+
+def is_in_range(f):
+    low, high = f.value.values.min(), f.value.values.max()
+    return abs(low + 1) < 1e-3 and high < 1.001
+
+
+def is_batch(value, case):
+    return is_tensor(value) and value.shape == case.shape and value.dtype == torch.float32
+
+
+returns = ("not-a-batch", is_batch)
+side_effects = {
+    "input-changed": lambda f: (
+        f.after is not None and not is_equal(f.after.values, draw_images(f.case)[:50])
+    )
+}
+mistakes = {
+    "stale-batch": lambda f: "rounds" in f.case,
+    "different-images": is_in_range,
+    "different-numbers": lambda f: {"low": f.value.values.min(), "high": f.value.values.max()},
+}
+costs = {
+    "stale-batch": lambda f: not is_close(f.following, following(f.case), 0, 1e-5),
+    "not-faster": lambda f: (
+        "rounds" in f.case
+        and f.ratio < MIN_SPEEDUP
+        and {"found": f.ratio, "rounds": 3, "wanted": MIN_SPEEDUP}
+    ),
+}
+hints = """
+not-a-batch: `prepare` returns {found}, but it should return a float32 tensor of shape {shape}.
+    -> Your result should equal that of the slow function. Compare the two on a few images.
+different-images: The batch does not hold the chosen images in the given order.
+    -> `chosen` is not sorted and can name an image twice. What does indexing with a tensor of
+    indices return?
+stale-batch: Called again with other images or indices, `prepare` returns the numbers of an earlier
+    call.
+    -> Which variable outlives the call to your function? Compute every batch from the arguments.
+different-numbers: The numbers of the batch go from {low:.3g} to {high:.3g}; those of the slow
+    function go from -1 to 1.
+    -> Print both batches for an image that is all 0 and one that is all 255. What happens to a byte
+    when you divide it or subtract from it?
+input-changed: After the call, the caller's images have changed.
+    -> Methods whose name ends in an underscore write to the tensor they are called on.
+not-faster: In this session, your `prepare` is {found:.1f} times as fast as the slow one (median of
+    {rounds} rounds); it should be at least {wanted} times as fast.
+    -> Which work do you repeat for each row that you could do once for all rows? Does your code
+    touch images that were not chosen, or turn pixels into Python numbers?
+"""

@@ -1,52 +1,90 @@
-"""Lab 05, exercise 4: `plan`."""
+"""Lab 05, exercise 4: the steps and the learning rate for another batch size."""
 
 import math
-from typing import Any
 
-from helpers.checks.lab_05.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.exercise import otherwise
+from helpers.checks.plain import is_int, is_number
+
+answers = "plan(images, batch, base_batch=4, base_rate=0.001, limit=0.1)"
+points = 2
+success = "A larger batch, fewer steps, and a learning rate to match."
+section = "The learning rate of a larger batch"
 
 
-@lab.exercise(
-    4, points=2, success_message="A larger batch, fewer steps, and a learning rate to match."
-)
-def exercise_4(trial: Trial, plan: Answer) -> None:
-    """`plan(images, batch, base_batch=4, base_rate=0.001, limit=0.1)`: steps and rate."""
-    draw = trial.random.randint
-    bases: list[dict[str, Any]] = [{}, {"base_batch": 3, "base_rate": 0.002, "limit": 0.3}]
-    bases += [{"base_batch": 8, "base_rate": 0.004}]
-    for options in bases:
-        base_batch, base_rate = options.get("base_batch", 4), options.get("base_rate", 0.001)
-        limit = options.get("limit", 0.1)
-        for batch in (base_batch, draw(20, 39), 64, draw(2, 3), 4096, 512):
-            for images in (batch * draw(3, 90), batch * draw(3, 90) + draw(1, batch - 1)):
-                result = trial.result_of(plan, images, batch, **options)
-                is_pair = isinstance(result, tuple | list) and len(result) == 2
-                is_pair = is_pair and type(result[0]) is int and type(result[1]) in (int, float)
-                trial.expect(is_pair, "not-a-pair", what=repr(result)[:60])
-                steps, rate = result
-                details = {"images": images, "batch": batch, "found": steps}
-                images_left = images - steps * batch
-                trial.expect(images_left <= 0, "last-batch-lost", left=images_left, **details)
-                trial.expect(images_left > -batch, "too-many-steps", **details)
-                linear = base_rate * batch / base_batch
-                if math.isclose(rate, min(linear, limit), rel_tol=1e-6):
-                    continue
-                details = {
-                    "batch": batch,
-                    "found": rate,
-                    "base": base_rate,
-                    "base_batch": base_batch,
-                }
-                larger = batch > base_batch
-                trial.expect(
-                    not (larger and rate == base_rate), "rate-unchanged", batch=batch, found=rate
-                )
-                trial.expect(not larger or rate > base_rate, "rate-decreased", **details)
-                square_root = math.isclose(
-                    rate, min(base_rate * (batch / base_batch) ** 0.5, limit)
-                )
-                trial.expect(not square_root, "square-root-rule", batch=batch, found=rate)
-                above_limit = larger and rate > limit
-                trial.expect(not above_limit, "no-limit", batch=batch, found=rate, limit=limit)
-                raise trial.wrong("wrong-rate", **details)
+def cases(draw):
+    r = draw.randint
+    for base, rate, limit in ((4, 0.001, 0.1), (3, 0.002, 0.3), (8, 0.004, 0.1)):
+        for batch in (base, r(20, 39), 64, r(2, 3), 4096, 512):
+            for images in (batch * r(3, 90), batch * r(3, 90) + r(1, batch - 1)):
+                case = {"images": images, "batch": batch, "base_batch": base, "base": rate}
+                yield {**case, "limit": limit, "base_rate": rate, "defaults": base == 4}
+
+
+def collect(call, case, plan):
+    names = () if case.defaults else ("base_batch", "base_rate", "limit")
+    facts = call(plan, case.images, case.batch, **{name: case[name] for name in names})
+    return facts.add(what=repr(facts.value)[:60])
+
+
+def rate(case, growth):
+    return min(case.base_rate * growth, case.limit)
+
+
+def right(case):
+    return rate(case, case.batch / case.base_batch)
+
+
+def outcome(f):
+    return f.value[1]
+
+
+def is_pair(value, case):
+    is_pair = isinstance(value, tuple | list) and len(value) == 2
+    return is_pair and is_int(value[0]) and is_number(value[1])
+
+
+tolerance = 1e-6
+returns = ("not-a-pair", is_pair)
+side_effects = {
+    "last-batch-lost": lambda f: (
+        (left := f.case.images - f.value[0] * f.case.batch) > 0
+        and {"found": f.value[0], "left": left}
+    ),
+    "too-many-steps": lambda f: (
+        f.value[0] > math.ceil(f.case.images / f.case.batch) and {"found": f.value[0]}
+    ),
+}
+wrong_outcomes = {
+    "square-root-rule": lambda case: rate(case, math.sqrt(case.batch / case.base_batch)),
+    "rate-unchanged": lambda case: case.base_rate,
+    "no-limit": lambda case: case.base_rate * case.batch / case.base_batch,
+}
+mistakes = {
+    "rate-decreased": lambda f: f.case.batch > f.case.base_batch and f.value[1] <= f.case.base_rate,
+    "wrong-rate": otherwise,
+}
+hints = """
+not-a-pair: `plan` returns {what}, but it should return a pair: the number of steps, an int, and the
+    learning rate.
+    -> Return two values, separated by a comma.
+last-batch-lost: For {images} images in batches of {batch}, you plan {found} steps, which leaves
+    {left} images out.
+    -> The last batch of an epoch may be smaller than the others, and it still needs a step.
+too-many-steps: For {images} images in batches of {batch}, you plan {found} steps; the last of them
+    has no images.
+    -> Try numbers that divide without a remainder.
+rate-unchanged: For batches of {batch}, `plan` still returns the learning rate {found:g}.
+    -> There are fewer steps for the same images: how large must each of them be?
+rate-decreased: For batches of {batch}, your learning rate is {found:g}, which is smaller than the
+    {base:g} for batches of {base_batch}.
+    -> Which of the two batch sizes is the numerator?
+square-root-rule: For batches of {batch}, your learning rate is {found:g}: it grows with the square
+    root of the batch size.
+    -> That rule exists too, but use the linear one here: twice the batch size, twice the rate.
+no-limit: For batches of {batch}, your learning rate is {found:g}; the limit is {limit:g}.
+    -> Above some learning rate, training becomes unstable. Which of the two numbers do you return
+    then?
+wrong-rate: For batches of {batch}, your learning rate is {found:g}. It is {base:g} for batches of
+    {base_batch}.
+    -> By which factor does the batch size grow? The rate grows by the same factor, up to the limit.
+"""
