@@ -1,91 +1,89 @@
-"""Lab 08, exercise 1: `keep_bits`."""
-
-from typing import Any
+"""Lab 08, exercise 1: round numbers to the nearest ones with fewer mantissa bits."""
 
 import torch
-from torch import Tensor
 
-from helpers.checks.descriptions import describe
-from helpers.checks.hints import WrongAnswer
-from helpers.checks.lab_08.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.exercise import STANDARD
+from helpers.checks.plain import PlainTensor, describe, is_tensor
 
-
-@lab.exercise(1, points=3, success_message="You can round a number to a mantissa of any length.")
-def exercise_1(trial: Trial, keep_bits: Answer) -> None:
-    """`keep_bits(x, mantissa)`: x, rounded to the nearest number with fewer mantissa bits."""
-    for device in trial.devices:
-        for index, mantissa in enumerate(_mantissas(trial)):
-            ties, others = _ties(trial, mantissa), _random_and_fixed_values(trial)
-            inputs = torch.cat([ties, others])
-            x = inputs.clone().to(device)
-            result = trial.result_of(keep_bits, x, mantissa)
-            _check_type(trial, result, x)
-            trial.expect(torch.equal(x.cpu(), inputs), "input-changed")
-            expected, output = _round(inputs, mantissa), result.detach().cpu()
-            try:
-                _check_numbers(trial, inputs, output, expected, mantissa, len(ties))
-            except WrongAnswer:
-                if index:
-                    rounds_to_seven = torch.equal(output, _round(inputs, 7))
-                    trial.expect(not rounds_to_seven, "always-seven", mantissa=mantissa)
-                raise
+answers = "keep_bits(x, mantissa)"
+points = 3
+success = "You can round a number to a mantissa of any length."
+section = "Numbers in 32, 16 and 8 bits"
 
 
-def _mantissas(trial: Trial) -> list[int]:
-    # 7 first, so that an answer that works only for bf16 gets its own hint.
-    return [7, 1, trial.random.randint(2, 6), trial.random.randint(8, 20)]
+def cases(draw):
+    for device in draw.devices:
+        # 7 first, so that an answer that works only for bf16 gets its own hint.
+        for mantissa in (7, 1, draw.randint(2, 6), draw.randint(8, 20)):
+            steps = draw.integers(0, 2**mantissa, (20,)).values.double()
+            signs = 2.0 * draw.integers(0, 2, (20,)).values - 1
+            ties = (signs * (1 + (steps + 0.5) / 2**mantissa)).float()
+            others = draw.normal(200).values * 2.0 ** draw.integers(-30, 30, (200,)).values
+            x = torch.cat([ties, others, torch.tensor([0.0, 1.0, -1.0, 1.99999, 70_000.0, -1e-6])])
+            yield {"x": PlainTensor(x, device), "mantissa": mantissa, "device": device} | {
+                "shape": tuple(x.shape)
+            }
 
 
-def _ties(trial: Trial, mantissa: int) -> Tensor:
-    """Return numbers halfway between two numbers with `mantissa` bits, of either sign."""
-    steps = trial.integers(0, 2**mantissa, (20,)).double()
-    signs = 2.0 * trial.integers(0, 2, (20,)) - 1
-    return (signs * (1 + (steps + 0.5) / 2**mantissa)).float()
-
-
-def _random_and_fixed_values(trial: Trial) -> Tensor:
-    powers = 2.0 ** trial.integers(-30, 30, (200,))
-    fixed_values = torch.tensor([0.0, 1.0, -1.0, 1.99999, 70_000.0, -1e-6])
-    return torch.cat([trial.normal(200) * powers, fixed_values])
-
-
-def _round(x: Tensor, mantissa: int) -> Tensor:
-    digits, exponent = torch.frexp(x.double())
+def rounded(case, mantissa, function=torch.round):  # which rounds half to even
+    digits, exponent = torch.frexp(case.x.values.double())
     size = 2.0 ** (mantissa + 1)
-    return torch.ldexp(torch.round(digits * size) / size, exponent).float()  # half to even
+    return torch.ldexp(function(digits * size) / size, exponent).float()
 
 
-def _truncate(x: Tensor, mantissa: int) -> Tensor:
-    digits, exponent = torch.frexp(x.double())
-    size = 2.0 ** (mantissa + 1)
-    return torch.ldexp(torch.trunc(digits * size) / size, exponent).float()
+def right(case):
+    return rounded(case, case.mantissa)
 
 
-def _check_type(trial: Trial, result: Any, x: Tensor) -> None:
-    right_shape = isinstance(result, Tensor) and result.shape == x.shape
-    trial.expect(right_shape, "not-a-tensor", what=describe(result), shape=tuple(x.shape))
-    trial.expect(result.dtype == torch.float32, "different-dtype", found=result.dtype)
-    trial.expect(result.device == x.device, "elsewhere", given=x.device, found=result.device)
+def describe_first(f, wrong):
+    """Return the first input and output for which `wrong` is true."""
+    values = f.case.x.values, f.value.values
+    return {
+        key: f"{v[wrong][0].item():.9g}" for key, v in zip(("given", "found"), values, strict=True)
+    }
 
 
-def _check_numbers(
-    trial: Trial, inputs: Tensor, output: Tensor, expected: Tensor, mantissa: int, ties: int
-) -> None:
-    not_finite = inputs[~output.isfinite()]
-    trial.expect(
-        not len(not_finite),
-        "not-finite",
-        given=f"{not_finite[0].item() if len(not_finite) else 0:g}",
-    )
-    negated = (output.abs() == expected.abs()) & (output != expected)
-    trial.expect(not negated.any(), "sign-lost")
-    wrong = output != expected
-    if not wrong.any():
-        return
-    details = {"mantissa": mantissa, "given": f"{inputs[wrong][0].item():.9g}"}
-    details["found"] = f"{output[wrong][0].item():.9g}"
-    truncated = torch.equal(output, _truncate(inputs, mantissa))
-    trial.expect(not truncated, "truncated", **details)
-    trial.expect(wrong[ties:].any(), "wrong-tie", **details)
-    raise trial.wrong("not-nearest", **details)
+def wrong_numbers(f):
+    return f.value.values != f.right
+
+
+returns = ("not-a-tensor", lambda value, case: is_tensor(value))
+side_effects = {
+    "not-a-tensor": lambda f: f.value.shape != f.case.x.shape and {"what": describe(f.value)},
+    "input-changed": STANDARD["input-changed"],
+    "not-finite": lambda f: (
+        (wrong := ~f.value.values.isfinite()).any() and describe_first(f, wrong)
+    ),
+}
+wrong_outcomes = {"always-seven": lambda case: rounded(case, 7)}
+mistakes = {
+    "sign-lost": lambda f: ((f.value.values.abs() == f.right.abs()) & wrong_numbers(f)).any(),
+    "truncated": lambda f: (
+        torch.equal(f.value.values, rounded(f.case, f.case.mantissa, torch.trunc))
+        and describe_first(f, wrong_numbers(f))
+    ),
+    "wrong-tie": lambda f: not wrong_numbers(f)[20:].any() and describe_first(f, wrong_numbers(f)),
+    "not-nearest": lambda f: describe_first(f, wrong_numbers(f)),
+}
+hints = """
+not-a-tensor: `keep_bits` returns {what}, but it should return a tensor of shape {shape}.
+    -> The result has one number per element of `x`.
+result-elsewhere: `x` is on {given}, but the result is on {found}.
+    -> All the operations you need work on any device.
+dtype-changed: The result has the dtype {found}, but it should be float32, with fewer digits.
+    -> `view(torch.int32)` reads the bits as an integer. What reads them as a float again?
+not-finite: {given} becomes infinite or nan.
+    -> The range stays that of float32. Do you convert to a format with fewer exponent bits?
+sign-lost: The digits are right, but some signs are not.
+    -> Where does your code drop or flip the sign of a negative number?
+truncated: With {mantissa} bits, {given} becomes {found}: you cut off the bits, and there is a
+    nearer number.
+    -> What can you add before you cut off the bits, so that the result is rounded?
+wrong-tie: With {mantissa} bits, {given} becomes {found}. The input is halfway between two
+    neighbors; this one's last bit is 1.
+    -> All other numbers are right. In a tie, choose the neighbor whose last kept bit is 0.
+always-seven: With 7 bits all numbers are right, but with {mantissa} bits you still keep 7.
+    -> Does your code use the argument `mantissa`?
+not-nearest: With {mantissa} bits, {given} becomes {found}, which is not the nearest number.
+    -> float32 has 23 mantissa bits. How many do you drop, and does the size of `x` change that?
+"""

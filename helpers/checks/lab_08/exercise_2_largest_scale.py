@@ -1,64 +1,71 @@
-"""Lab 08, exercise 2: `largest_scale`."""
+"""Lab 08, exercise 2: the largest power of 2 that keeps all gradients finite in fp16."""
 
 import math
 
 import torch
-from torch import Tensor
 
-from helpers.checks.descriptions import describe, is_number
-from helpers.checks.lab_08.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.exercise import STANDARD
+from helpers.checks.plain import PlainTensor, is_number
 
-_LIMIT = 2.0**24
+answers = "largest_scale(gradients)"
+points = 2
+success = "This scale uses the range of fp16 and does not overflow."
+section = "Gradients that vanish"
 
-
-@lab.exercise(
-    2, points=2, success_message="This scale uses the range of fp16 and does not overflow."
-)
-def exercise_2(trial: Trial, largest_scale: Answer) -> None:
-    """`largest_scale(gradients)`: the largest power of 2 that keeps all gradients finite."""
-    for device in trial.devices:
-        # Each case: the exponents of the gradients' largest values, the limit of fp16, or zeros.
-        for sizes in ((-4, -9, -7), (-9, -7, -1), (1, -5, -2), "limit", "zeros"):
-            gradients = _gradients(trial, sizes)
-            copies = [gradient.clone().to(device) for gradient in gradients]
-            result = trial.result_of(largest_scale, copies)
-            trial.expect(is_number(result), "not-a-number", what=describe(result))
-            unchanged = all(torch.equal(a.cpu(), b) for a, b in zip(copies, gradients, strict=True))
-            trial.expect(unchanged, "input-changed")
-            _check_scale(trial, gradients, result)
+LIMIT = 2.0**24
 
 
-def _gradients(trial: Trial, sizes: tuple[int, ...] | str) -> list[Tensor]:
-    if sizes == "zeros":
-        return [torch.zeros(3), torch.zeros(2, 2)]
-    if sizes == "limit":
+def cases(draw):
+    for device in draw.devices:
+        lists = [[torch.zeros(3), torch.zeros(2, 2)]]
         # The norm of the first tensor, or the sum of its values, would not fit.
-        return [torch.tensor([20.0, 65504 / 2**10]), torch.tensor([-1e-4])]
-    gradients = []
-    for power in sizes:
-        values = trial.normal(3, 4) * 2.0 ** (power - 8)
-        # The largest one is negative, so that a maximum without abs() gives a different number.
-        values[1, 2] = -(1 + trial.random.random() / 2) * 2.0**power
-        gradients.append(values)
-    return gradients
+        lists += [[torch.tensor([20.0, 65504 / 2**10]), torch.tensor([-1e-4])]]
+        for powers in ((-4, -9, -7), (-9, -7, -1), (1, -5, -2)):
+            lists.append([draw.normal(3, 4).values * 2.0 ** (power - 8) for power in powers])
+            for gradient, power in zip(lists[-1], powers, strict=True):
+                # Negative, so that a maximum without abs() gives a different number.
+                gradient[1, 2] = -(1 + draw.random() / 2) * 2.0**power
+        for gradients in lists:
+            largest = f"{max(gradient.abs().max().item() for gradient in gradients):g}"
+            yield {"gradients": [PlainTensor(g, device) for g in gradients], "largest": largest}
 
 
-def _fits(gradients: list[Tensor], scale: float) -> bool:
-    return all((gradient.double() * scale).half().isfinite().all() for gradient in gradients)
+def fits(case, scale):
+    return all((g.values.double() * scale).half().isfinite().all() for g in case.gradients)
 
 
-def _check_scale(trial: Trial, gradients: list[Tensor], result: float) -> None:
-    expected = _LIMIT
-    while not _fits(gradients, expected):
-        expected /= 2
-    largest = max(gradient.abs().max().item() for gradient in gradients)
-    is_exponent = expected != 1 and result == math.log2(expected) and result != expected
-    trial.expect(not is_exponent, "exponent", found=f"{result:g}")
-    trial.expect(result <= _LIMIT, "above-limit", found=f"{result:g}")
-    is_power = result > 0 and math.frexp(result)[0] == 0.5
-    trial.expect(is_power, "not-a-power", found=f"{result:g}")
-    details = {"found": f"{result:,.0f}" if result >= 1 else f"{result:g}"}
-    details |= {"largest": f"{largest:g}", "product": f"{largest * result:,.0f}"}
-    trial.expect(_fits(gradients, result), "overflows", **details)
-    trial.expect(result == expected, "too-small", **details)
+def right(case):
+    scale = LIMIT
+    while not fits(case, scale):
+        scale /= 2
+    return scale
+
+
+def texts(f):
+    found = f"{f.value:,.0f}" if f.value >= 1 else f"{f.value:g}"
+    return {"found": found, "product": f"{float(f.case.largest) * f.value:,.0f}"}
+
+
+returns = ("not-a-number", lambda value, case: is_number(value))
+side_effects = {"input-changed": STANDARD["input-changed"]}
+wrong_outcomes = {"exponent": lambda case: math.log2(right(case))}
+mistakes = {
+    "above-limit": lambda f: f.value > LIMIT,
+    "not-a-power": lambda f: f.value <= 0 or math.frexp(f.value)[0] != 0.5,
+    "overflows": lambda f: not fits(f.case, f.value) and texts(f),
+    "too-small": texts,
+}
+hints = """
+exponent: You return {found}, which is the exponent. The scale is 2 to that power.
+    -> Return the number that the loss is multiplied by.
+above-limit: You return {found}, but the scale must not be larger than 2^24.
+    -> What does your function do if all gradients are 0, or very small?
+not-a-power: You return {found}, which is not a power of 2.
+    -> Scaling by a power of 2 changes only the exponent. Which power of 2 is the next one below?
+overflows: You return {found}. The largest gradient, {largest} in size, times this scale is
+    {product}: too large for fp16.
+    -> Do you check every tensor, and the absolute value of negatives? What is fp16's maximum?
+too-small: You return {found}. The largest gradient, of size {largest}, would still fit with a
+    larger scale.
+    -> Try the next power of 2 with `.half()`: is any value infinite?
+"""

@@ -1,14 +1,17 @@
-"""Lab 08, exercise 3: `predict`."""
+"""Lab 08, exercise 3: the dtype of each expression under autocast with float16."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional as F
 
-from helpers.checks.descriptions import describe
-from helpers.checks.lab_08.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.plain import first
 
-# The hint for a wrong dtype of each expression.
-KINDS = {
+answers = "predict()"
+points = 2
+success = "All ten dtypes are right."
+section = "Autocast: which operation runs in what"
+
+# Each expression, and the hint for a wrong dtype.
+EXPRESSIONS = {
     "x @ w": "wrong-product",
     "F.linear(h, w)": "wrong-product",
     "h.softmax(1) @ w": "wrong-product",
@@ -22,37 +25,56 @@ KINDS = {
 }
 
 
-@lab.exercise(3, points=2, success_message="All ten dtypes are right.")
-def exercise_3(trial: Trial, predict: Answer) -> None:
-    """`predict()`: the dtype of each expression under autocast with float16."""
-    result = trial.result_of(predict)
-    has_all_keys = isinstance(result, dict) and set(result) == set(KINDS)
-    trial.expect(has_all_keys, "not-the-dictionary", what=describe(result))
-    for name, dtype in result.items():
-        is_dtype = isinstance(dtype, torch.dtype)
-        trial.expect(is_dtype, "not-a-dtype", name=name, found=repr(dtype))
-    actual = _run(trial)
-    num_right = sum(result[name] == actual[name] for name in KINDS)
-    for hint in dict.fromkeys(KINDS.values()):
-        all_right = all(result[name] == actual[name] for name in KINDS if KINDS[name] == hint)
-        trial.expect(all_right, hint, right=num_right)
+def cases(draw):
+    return [{"device": draw.device}]
 
 
-def _run(trial: Trial) -> dict[str, torch.dtype]:
-    x, w = trial.normal(4, 4, device=trial.device), trial.normal(4, 4, device=trial.device)
-    t = trial.integers(0, 4, (4,), device=trial.device)
+def collect(call, case, predict):
+    facts = call(predict)
+    x, w = torch.ones(2, 4, 4, device=case.device)
+    names = {"x": x, "w": w, "t": torch.zeros(4, dtype=torch.int64, device=case.device)}
     with torch.autocast("cuda", dtype=torch.float16):
-        h = x @ w
-        results = {
-            "x @ w": h,
-            "F.linear(h, w)": F.linear(h, w),
-            "h.softmax(1) @ w": h.softmax(1) @ w,
-            "x + w": x + w,
-            "h.relu()": h.relu(),
-            "h + x": h + x,
-            "torch.cat([h, x])": torch.cat([h, x]),
-            "h.softmax(1)": h.softmax(1),
-            "h.sum()": h.sum(),
-            "F.cross_entropy(h, t)": F.cross_entropy(h, t),
-        }
-    return {name: value.dtype for name, value in results.items()}
+        names |= {"h": x @ w, "F": F, "torch": torch}
+        actual = {text: eval(text, names).dtype for text in EXPRESSIONS}
+    return facts.add(actual=actual)
+
+
+def wrong(hint):
+    """Return the row for expressions of one kind."""
+
+    def predicate(f):
+        is_right = {name: f.value[name] == dtype for name, dtype in f.actual.items()}
+        all_right = all(is_right[name] for name, id in EXPRESSIONS.items() if id == hint)
+        return not all_right and {"right": sum(is_right.values())}
+
+    return predicate
+
+
+returns = (
+    "not-the-dictionary",
+    lambda value, case: isinstance(value, dict) and value.keys() == EXPRESSIONS.keys(),
+)
+side_effects = {
+    "not-a-dtype": lambda f: first(
+        not isinstance(dtype, torch.dtype) and {"name": name, "found": repr(dtype)}
+        for name, dtype in f.value.items()
+    )
+} | {hint: wrong(hint) for hint in EXPRESSIONS.values()}
+hints = """
+not-the-dictionary: `predict` returns {what}, but it should return the given dictionary with all ten
+    names.
+    -> Keep the keys and fill in the values.
+not-a-dtype: The value for `{name}` is {found}, but it should be a dtype.
+    -> The answers are `torch.float16` or `torch.float32`, without quotation marks.
+wrong-product: {right} of 10 are right. At least one of the matrix products is wrong.
+    -> A product runs in 16 bits whatever the dtypes of its inputs are.
+wrong-input-dtype: {right} of 10 are right. At least one of the operations that autocast leaves
+    alone is wrong.
+    -> Which operations are on none of the lists, and which dtype do their inputs have?
+wrong-widest-dtype: {right} of 10 are right. At least one of the operations with inputs of two
+    dtypes is wrong.
+    -> `h` is float16 and `x` is float32. Which of the two can hold both?
+wrong-sensitive-operation: {right} of 10 are right. At least one of the operations that overflow or
+    lose digits easily is wrong.
+    -> Think of exponentials, of sums, and of losses.
+"""

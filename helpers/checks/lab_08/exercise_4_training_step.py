@@ -1,209 +1,196 @@
-"""Lab 08, exercise 4: `training_step`."""
-
-from typing import Any
+"""Lab 08, exercise 4: one step in mixed precision."""
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
+from torch.nn import functional as F
 
-from helpers.checks.descriptions import describe
-from helpers.checks.lab_08.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.plain import is_equal, is_tensor
 
-_SCALE, _MAX_NORM, _RATE = 1024.0, 0.4, 0.1
-_LARGE_NORM = 1000.0  # larger than the norm of any gradient here
+answers = "training_step(net, optimizer, scaler, X, y, max_norm)"
+points = 4
+success = "Scaled, unscaled, clipped, and skipped where it overflows."
+section = "Gradients that vanish"
+
+MAX_NORM, RATE = 0.4, 0.1
+LARGE_NORM = 1000.0  # larger than the norm of any gradient here
 # Gradients that remain after a step are multiplied by this, so that they visibly affect the next.
-_LEFTOVER_FACTOR = 100
+LEFTOVER_FACTOR = 100
 
-_Batches = list[tuple[Tensor, Tensor]]
+
+def cases(draw):
+    batches = [(4 * draw.normal(8, 4).values, draw.integers(0, 3, (8,)).values) for _ in "12"]
+    yield {"seed": draw.randrange(2**31), "device": draw.device, "batches": batches}
+
+
+def make_net(case):
+    torch.manual_seed(case.seed)
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
 
 
 class Scaler(torch.amp.GradScaler):
     """A gradient scaler that records which of its methods were called."""
 
-    def __init__(self) -> None:
-        super().__init__("cuda", init_scale=_SCALE)
-        self.calls: set[str] = set()
+    def __init__(self):
+        super().__init__("cuda", init_scale=1024.0)
+        self.calls = set()
 
-    def scale(self, outputs: Any) -> Any:
-        self.calls.add("scale")
-        return super().scale(outputs)
-
-    def unscale_(self, optimizer: torch.optim.Optimizer) -> None:
-        self.calls.add("unscale_")
-        super().unscale_(optimizer)
-
-    def step(self, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> Any:
-        self.calls.add("step")
-        return super().step(optimizer, *args, **kwargs)
-
-    def update(self, new_scale: Any = None) -> None:
-        self.calls.add("update")
-        super().update(new_scale)
+    def __getattribute__(self, name):
+        if name in ("scale", "step", "update"):
+            self.calls.add(name)
+        return super().__getattribute__(name)
 
 
-@lab.exercise(
-    4, points=4, success_message="Scaled, unscaled, clipped, and skipped where it overflows."
-)
-def exercise_4(trial: Trial, training_step: Answer) -> None:
-    """`training_step(net, optimizer, scaler, X, y, max_norm)`: one step in mixed precision."""
-    net, optimizer, start = _net_and_optimizer(trial)
-    # Two batches: gradients that are not cleared after the first step change the second one.
-    batches = [_batch(trial) for _ in "12"]
-    copies = [(X.clone(), y.clone()) for X, y in batches]
-    steps = trial.observe(_take_steps, training_step, net, optimizer, copies, _MAX_NORM)
-    scaler, losses, calls, dtypes, autocast_in_backward = steps
-    for method, hint in (("scale", "not-scaled"), ("step", "plain-step"), ("update", "no-update")):
-        trial.expect(method in calls, hint)
-    trial.expect(dtypes, "no-forward")
-    trial.expect(net.training, "in-evaluation-mode")
-    trial.expect(dtypes[0] != torch.float32, "no-autocast")
-    trial.expect(dtypes[0] == torch.float16, "different-precision", found=dtypes[0])
-    trial.expect(not any(autocast_in_backward), "backward-inside")
-    weights = [parameter.detach() for parameter in net.parameters()]
-    expected, expected_losses = _reference(start, batches)
-    _check_weights(trial, weights, start, expected, batches)
-    for loss, expected_loss in zip(losses, expected_losses, strict=True):
-        _check_loss(trial, loss, expected_loss)
-    weights_before = [value.clone() for value in weights]
-    X, y = batches[0]
-    step = training_step, net, optimizer, scaler, X * 1e6, y
-    scale, new_scale = trial.observe(_scale_before_and_after, *step)
-    unchanged = all(
-        torch.equal(a, b.detach()) for a, b in zip(weights_before, net.parameters(), strict=True)
-    )
-    trial.expect(unchanged, "not-skipped")
-    trial.expect(new_scale == scale / 2, "scale-kept", found=new_scale)
-    _check_large_norm(trial, training_step)
+def collect(call, case, training_step):
+    batches = [(X.to(case.device), y.to(case.device)) for X, y in case.batches]
+    dtypes, in_backward, losses = [], [], []
 
+    def start():
+        net = make_net(case).to(case.device)
+        return net, torch.optim.SGD(net.parameters(), lr=RATE), Scaler()
 
-def _net_and_optimizer(trial: Trial) -> tuple[nn.Sequential, torch.optim.Optimizer, list[Tensor]]:
-    """Return a network, its optimizer, and copies of its weights."""
-    torch.manual_seed(trial.random.randrange(2**31))
-    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).to(trial.device)
-    start = [parameter.detach().clone() for parameter in net.parameters()]
-    return net, torch.optim.SGD(net.parameters(), lr=_RATE), start
-
-
-def _check_large_norm(trial: Trial, training_step: Answer) -> None:
-    """Take a step whose gradients are smaller than the limit and must not change."""
-    net, optimizer, start = _net_and_optimizer(trial)
-    X, y = _batch(trial)
-    step = training_step, net, optimizer, [(X.clone(), y.clone())], _LARGE_NORM
-    trial.observe(_take_steps, *step)
-    expected, _ = _reference(start, [(X, y)], clip=False)
-    difference = _difference([parameter.detach() for parameter in net.parameters()], expected)
-    trial.expect(difference < 0.05 * _difference(expected, start), "always-clipped")
-
-
-def _batch(trial: Trial) -> tuple[Tensor, Tensor]:
-    X = 4 * trial.normal(8, 4, device=trial.device)
-    return X, trial.integers(0, 3, (8,), device=trial.device)
-
-
-def _take_steps(
-    trial: Trial,
-    training_step: Answer,
-    net: nn.Sequential,
-    optimizer: torch.optim.Optimizer,
-    batches: _Batches,
-    max_norm: float,
-) -> tuple[Scaler, list[Any], set[str], list[torch.dtype], list[bool]]:
-    """Take a step per batch; return the scaler, the losses and the methods that were called.
-
-    Also return the dtypes of the first layer's results, and whether each backward pass ran under
-    autocast.
-    """
-    dtypes: list[torch.dtype] = []
+    net, optimizer, scaler = start()
     net[0].register_forward_hook(lambda layer, given, result: dtypes.append(result.dtype))
-    autocast_in_backward: list[bool] = []
     net[0].weight.register_hook(
-        lambda _: autocast_in_backward.append(torch.is_autocast_enabled("cuda"))
+        lambda gradient: in_backward.append(torch.is_autocast_enabled("cuda"))
     )
-    scaler, losses = Scaler(), []
     for X, y in batches:
-        losses.append(trial.result_of(training_step, net, optimizer, scaler, X, y, max_norm))
+        facts = call(training_step, net, optimizer, scaler, X.clone(), y, MAX_NORM)
+        losses.append(facts.value)
         # Without an update, the scaler raises an error in the second step.
-        if not {"scale", "step", "update"} <= scaler.calls:
-            break
-        # Multiply the remaining gradients, so that they change the next step noticeably.
+        if scaler.calls < {"scale", "step", "update"}:
+            return facts.add(called=scaler.calls, dtypes=dtypes)
         for parameter in net.parameters():
             if parameter.grad is not None:
-                parameter.grad *= _SCALE * _LEFTOVER_FACTOR
-    return scaler, losses, scaler.calls, dtypes, autocast_in_backward
+                parameter.grad *= 1024.0 * LEFTOVER_FACTOR
+    facts.add(called=scaler.calls, dtypes=dtypes, in_backward=in_backward, losses=losses, net=net)
+    scale, (X, y) = scaler.get_scale(), batches[0]
+    call(training_step, net, optimizer, scaler, X * 1e6, y, MAX_NORM)
+    facts.add(skipped=net, scale=scale, new_scale=scaler.get_scale())
+    net, optimizer, scaler = start()
+    call(training_step, net, optimizer, scaler, X, y, LARGE_NORM)
+    return facts.add(unclipped=net)
 
 
-def _scale_before_and_after(
-    trial: Trial,
-    training_step: Answer,
-    net: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    scaler: Scaler,
-    X: Tensor,
-    y: Tensor,
-) -> tuple[float, float]:
-    """Take a step; return the scale before and after it."""
-    before = scaler.get_scale()
-    trial.call(training_step, net, optimizer, scaler, X, y, _MAX_NORM)
-    return before, scaler.get_scale()
-
-
-def _reference(
-    start: list[Tensor], batches: _Batches, *, clip: bool = True, keep_gradients: bool = False
-) -> tuple[list[Tensor], list[float]]:
-    """Return the weights after two steps in float32, and the losses; optionally with a mistake."""
-    weights = [value.clone().requires_grad_() for value in start]
-    losses = []
-    for X, y in batches:
-        for weight in weights:
-            weight.grad = (
-                weight.grad * _LEFTOVER_FACTOR
-                if keep_gradients and weight.grad is not None
-                else None
-            )
-        hidden = F.linear(X, weights[0], weights[1]).relu()
-        loss = F.cross_entropy(F.linear(hidden, weights[2], weights[3]), y)
-        loss.backward()
-        losses.append(loss.item())
-        if clip:
-            nn.utils.clip_grad_norm_(weights, _MAX_NORM)
+def train(case, steps=2, max_norm=MAX_NORM, leftover=0):
+    """Return the weights after steps in fp32, and the losses; optionally with a mistake."""
+    net, losses = make_net(case), []
+    for X, y in case.batches[:steps]:
+        for parameter in net.parameters():
+            parameter.grad = parameter.grad * leftover if leftover and losses else None
+        losses.append(F.cross_entropy(net(X), y))
+        losses[-1].backward()
+        nn.utils.clip_grad_norm_(net.parameters(), max_norm)
         with torch.no_grad():
-            for weight in weights:
-                weight -= _RATE * weight.grad
-    return [weight.detach() for weight in weights], losses
+            for parameter in net.parameters():
+                parameter -= RATE * parameter.grad
+    return [parameter.detach() for parameter in net.parameters()], losses
 
 
-def _difference(first: list[Tensor], second: list[Tensor]) -> float:
+def difference(first, second):
     return max((a - b).abs().max().item() for a, b in zip(first, second, strict=True))
 
 
-def _check_weights(
-    trial: Trial,
-    weights: list[Tensor],
-    start: list[Tensor],
-    expected: list[Tensor],
-    batches: _Batches,
-) -> None:
-    tolerance = 0.05 * _difference(expected, start)
-    if _difference(weights, expected) < tolerance:
-        return
-    if not all(weight.isfinite().all() for weight in weights):
-        raise trial.wrong("different-weights")
-    change = _difference(weights, start)
-    trial.expect(change > 0, "weights-unchanged")
-    trial.expect(change > tolerance, "clipped-before-unscaling")
-    unclipped, _ = _reference(start, batches, clip=False)
-    trial.expect(_difference(weights, unclipped) > 0.05 * _difference(unclipped, start), "no-clip")
-    accumulated, _ = _reference(start, batches, keep_gradients=True)
-    trial.expect(_difference(weights, accumulated) > tolerance, "gradients-kept")
-    raise trial.wrong("different-weights")
+def is_near(f, weights, expected):
+    """Return whether weights differ from the expected ones by less than 5% of the steps."""
+    tolerance = 0.05 * difference(expected, make_net(f.case).parameters())
+    return difference(weights, expected) < tolerance
 
 
-def _check_loss(trial: Trial, loss: Any, expected: float) -> None:
-    is_scalar = isinstance(loss, Tensor) and loss.dim() == 0
-    trial.expect(is_scalar, "not-a-tensor", what=describe(loss))
-    trial.expect(loss.dtype == torch.float32, "loss-in-half-precision", found=loss.dtype)
-    value = loss.detach().item()
-    trial.expect(value < 100 * expected, "scaled-loss")
-    trial.expect(abs(value - expected) <= 0.05 * expected, "different-loss")
-    trial.expect(not loss.requires_grad, "loss-has-graph")
+def moved(f):
+    return difference(f.net.weights, make_net(f.case).parameters())
+
+
+def has_weights(f, **mistake):
+    return is_near(f, f.net.weights, train(f.case, **mistake)[0])
+
+
+def each_loss(f, is_wrong):
+    """Return whether one of the losses is wrong."""
+    return any(
+        is_wrong(loss, loss.values.float().item(), expected.item())
+        for loss, expected in zip(f.losses, train(f.case)[1], strict=True)
+    )
+
+
+returns = ("not-a-tensor", lambda value, case: is_tensor(value) and value.shape == ())
+side_effects = {
+    "not-scaled": lambda f: "scale" not in f.called,
+    "plain-step": lambda f: "step" not in f.called,
+    "no-update": lambda f: "update" not in f.called,
+    "no-forward": lambda f: not f.dtypes,
+    "in-evaluation-mode": lambda f: not f.net.modes[""],
+    "no-autocast": lambda f: f.dtypes[0] == torch.float32,
+    "different-precision": lambda f: f.dtypes[0] != torch.float16 and {"found": f.dtypes[0]},
+    "backward-inside": lambda f: any(f.in_backward),
+    "weights-unchanged": lambda f: moved(f) == 0,
+    "clipped-before-unscaling": lambda f: (
+        moved(f) < 0.05 * difference(train(f.case)[0], make_net(f.case).parameters())
+    ),
+    "no-clip": lambda f: has_weights(f, max_norm=LARGE_NORM) and not has_weights(f),
+    "gradients-kept": lambda f: has_weights(f, leftover=LEFTOVER_FACTOR),
+    "different-weights": lambda f: not has_weights(f),
+    "loss-in-half-precision": lambda f: f.value.dtype != torch.float32 and {"found": f.value.dtype},
+    "scaled-loss": lambda f: each_loss(f, lambda loss, value, expected: value >= 100 * expected),
+    "different-loss": lambda f: each_loss(
+        f, lambda loss, value, expected: not abs(value - expected) <= 0.05 * expected
+    ),
+    "loss-has-graph": lambda f: f.value.requires_grad,
+    "not-skipped": lambda f: not is_equal(f.net.parameters, f.skipped.parameters),
+    "scale-kept": lambda f: f.new_scale != f.scale / 2 and {"found": f.new_scale},
+    "always-clipped": lambda f: (
+        not is_near(f, f.unclipped.weights, train(f.case, steps=1, max_norm=LARGE_NORM)[0])
+    ),
+}
+hints = """
+not-a-tensor: `training_step` returns {what}, but it should return the loss as a tensor with one
+    number.
+    -> A Python number would make the CPU wait for the GPU in each step.
+not-scaled: `scaler.scale` was never called: the backward pass starts from the plain loss.
+    -> Which tensor does `backward()` start from?
+plain-step: `scaler.step` was never called.
+    -> What decides whether an update is skipped, and how does it reach the optimizer?
+no-update: `scaler.update` was never called, so the scale never changes.
+    -> What happens after each step, whether it was skipped or not?
+no-forward: The network was never called.
+    -> Call the network on `X`, as in `net(X)`.
+in-evaluation-mode: After `training_step`, the network is in evaluation mode: in the next step,
+    dropout would be off.
+    -> The network is already in training mode. Which line changes it?
+no-autocast: The first layer returns float32.
+    -> Which block chooses the dtype of each operation, and is the forward pass inside it?
+    see: Autocast: which operation runs in what
+different-precision: The first layer returns {found}, but this step is for fp16.
+    -> Which dtype do you pass to `torch.autocast`, and do you cast any tensor too?
+    see: Autocast: which operation runs in what
+backward-inside: The backward pass runs under autocast.
+    -> Which lines belong in the autocast block, and where does it end?
+    see: Autocast: which operation runs in what
+weights-unchanged: After two steps, the weights are the same as before.
+    -> Do the gradients reach the optimizer, and are they finite?
+clipped-before-unscaling: After two steps, the weights have hardly moved: the updates are far too
+    small.
+    -> Clip the gradients when they have their true size. What restores it?
+no-clip: The weights are those of training without clipping.
+    -> Clip the gradients between `backward()` and the optimizer's step.
+gradients-kept: The first step is right, but the second one also uses the gradients of the first.
+    -> `backward()` adds to the gradients. When are they cleared?
+different-weights: After two steps, the weights are not those of the same steps in fp32.
+    -> Write down what happens to the gradients, line by line: scaled, unscaled, clipped.
+loss-in-half-precision: The loss is {found}, accurate to about three digits.
+    -> Autocast computes losses in fp32 if they are inside its block.
+    see: Autocast: which operation runs in what
+scaled-loss: The loss that you return is multiplied by the loss scale.
+    -> Keep the plain loss in a variable of its own.
+different-loss: The loss that you return is not the mean cross-entropy of the batch.
+    -> Which loss does the exercise ask for?
+loss-has-graph: The loss that you return still has its graph.
+    -> A list of such losses keeps every step's graph in memory. Which method cuts a tensor off from
+    it?
+not-skipped: If a batch overflows, your step changes the weights.
+    -> Let `scaler.step` decide. Does your code change gradients that are infinite?
+scale-kept: After an overflow, the scale should be half of what it was, but it is {found}.
+    -> Do you call `scaler.update` after every step, and leave its argument out?
+always-clipped: If the norm of the gradients is already below `max_norm`, the weights are not those
+    of a step without clipping.
+    -> `max_norm` is a limit. What should happen to gradients below it?
+"""

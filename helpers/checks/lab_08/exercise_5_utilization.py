@@ -1,77 +1,87 @@
-"""Lab 08, exercise 5: `utilization`."""
+"""Lab 08, exercise 5: the fraction of time in which at least one kernel runs."""
 
-from helpers.checks.descriptions import describe, is_number
-from helpers.checks.lab_08.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.exercise import STANDARD, otherwise
+from helpers.checks.plain import is_close, is_number
 
-Kernels = list[tuple[int, int]]
+answers = "utilization(kernels)"
+points = 3
+success = "You can tell how busy a GPU was."
+section = "Profile a training step"
+tolerance = 1e-6
 
 
-@lab.exercise(5, points=3, success_message="You can tell how busy a GPU was.")
-def exercise_5(trial: Trial, utilization: Answer) -> None:
-    """`utilization(kernels)`: the fraction of time in which at least one kernel runs."""
+def cases(draw):
     for _ in range(3):
-        _check_simple(trial, utilization, _sequential_kernels(trial))
-        for hint, kernels in _difficult_cases(trial):
-            result = _result(trial, utilization, kernels)
-            trial.expect(_close(result, _busy_fraction(kernels)), hint, found=f"{result:.2f}")
-    result = trial.try_call(utilization, [])
-    trial.expect(result.error is None and result.value == 0, "empty")
+        kernels, start = [], draw.randint(20, 40)
+        for _ in range(6):
+            kernels.append((start, draw.randint(3, 9)))
+            start += kernels[-1][1] + draw.randint(5, 20)
+        (first, length), *others = kernels
+        last = sum(kernels[-1])
+        lists = {
+            "order": [*kernels[3:], *kernels[:3]],
+            "overlap": [(first, length), (first + length - 2, 6), *others[2:]],
+            "nested": [(first, last - first), *others, (last + 10, 5)],
+            # The kernel that starts last is not the one that ends last.
+            "ends": [*kernels[:2], (others[1][0], last + 10 - others[1][0]), *others[2:]],
+        }
+        for kind, kernel_list in {"sequence": kernels, **lists}.items():
+            yield {"kernels": kernel_list, "kind": kind, "start": kernel_list[0][0]}
+    yield {"kernels": [], "kind": "empty"}
 
 
-def _sequential_kernels(trial: Trial) -> Kernels:
-    kernels, start = [], trial.random.randint(20, 40)
-    for _ in range(6):
-        length = trial.random.randint(3, 9)
-        kernels.append((start, length))
-        start += length + trial.random.randint(5, 20)
-    return kernels
+def right(case):
+    busy = {t for start, length in case.kernels for t in range(start, start + length)}
+    return len(busy) / (max(busy) + 1 - min(busy)) if busy else 0
 
 
-def _difficult_cases(trial: Trial) -> list[tuple[str, Kernels]]:
-    """Return lists of kernels, each with the hint for an answer that fails on it."""
-    kernels = _sequential_kernels(trial)
-    (first, length), *others = kernels
-    last = kernels[-1][0] + kernels[-1][1]
-    shuffled = [*kernels[3:], *kernels[:3]]
-    return [
-        ("order", shuffled),
-        ("overlap", [(first, length), (first + length - 2, 6), *others[2:]]),
-        ("nested", [(first, last - first), *others, (last + 10, 5)]),
-        # The kernel that starts last is not the one that ends last.
-        ("nested", [*kernels[:2], (others[1][0], last + 10 - others[1][0]), *others[2:]]),
-    ]
+def busy(case):
+    return sum(length for _, length in case.kernels)
 
 
-def _busy_fraction(kernels: Kernels) -> float:
-    busy = {t for start, length in kernels for t in range(start, start + length)}
-    return len(busy) / (max(busy) + 1 - min(busy))
+def is_kind(*kinds):
+    return lambda f: f.case.kind in kinds and {"found": f"{f.value:.4g}"}
 
 
-def _result(trial: Trial, utilization: Answer, kernels: Kernels) -> float:
-    copy = list(kernels)
-    result = trial.result_of(utilization, copy)
-    trial.expect(is_number(result), "not-a-number", what=describe(result))
-    trial.expect(copy == kernels, "input-changed")
-    return result
+def near(f, value):
+    return is_close(f.value, value, tolerance, 0)
 
 
-def _close(a: float, b: float) -> bool:
-    return abs(a - b) < 1e-6 * max(1, abs(b))
-
-
-def _check_simple(trial: Trial, utilization: Answer, kernels: Kernels) -> None:
-    result, fraction = _result(trial, utilization, kernels), _busy_fraction(kernels)
-    busy = sum(length for _, length in kernels)
-    end = sum(kernels[-1])
-    # Check this first: if a kernel runs half of the time, the right answer is also `1 - fraction`.
-    if _close(result, fraction):
-        return
-    details = {"found": f"{result:.4g}"}
-    trial.expect(not _close(result, 100 * fraction), "percent", **details)
-    trial.expect(not _close(result, 1 - fraction), "idle", **details)
-    trial.expect(not _close(result, busy), "not-a-fraction", **details)
-    trial.expect(not _close(result, busy / end), "from-zero", start=kernels[0][0], **details)
-    without_last_kernel = busy / (kernels[-1][0] - kernels[0][0])
-    trial.expect(not _close(result, without_last_kernel), "last-kernel", **details)
-    raise trial.wrong("wrong-fraction", **details)
+errors = {"empty": lambda f: f.case.kind == "empty"}
+returns = ("not-a-number", lambda value, case: is_number(value))
+side_effects = {"input-changed": STANDARD["input-changed"]}
+mistakes = {
+    "empty": is_kind("empty"),
+    "order": is_kind("order"),
+    "overlap": is_kind("overlap"),
+    "nested": is_kind("nested", "ends"),
+    "percent": lambda f: near(f, 100 * f.right),
+    "idle": lambda f: near(f, 1 - f.right),
+    "not-a-fraction": lambda f: f.value == busy(f.case),
+    "from-zero": lambda f: near(f, busy(f.case) / sum(f.case.kernels[-1])),
+    "last-kernel": lambda f: near(f, busy(f.case) / (f.case.kernels[-1][0] - f.case.start)),
+    "wrong-fraction": otherwise,
+}
+hints = """
+empty: For an empty list, `utilization` should return 0.
+    -> What is the first start if there is no kernel?
+percent: You return {found}, which is a percentage.
+    -> A fraction is between 0 and 1.
+idle: You return {found}, which is the fraction of time without a kernel.
+    -> Utilization is the rest: the time with at least one kernel.
+not-a-fraction: You return {found}, which is the time with a kernel.
+    -> Divide it by the whole time.
+from-zero: You return {found}, the fraction of the time since 0. The first kernel starts at {start}
+    µs.
+    -> The time begins with the first kernel.
+last-kernel: You return {found}: your time ends when the last kernel starts.
+    -> The last kernel takes time too.
+wrong-fraction: You return {found}, which is wrong even for kernels that run one after another.
+    -> A pair is the start and the *length* of a kernel. Work through a list of two kernels by hand.
+order: If the kernels are not sorted by their start, you return {found}.
+    -> A trace lists kernels in any order. What puts them in the right order?
+overlap: If two kernels overlap, you return {found}: the time in which both run should count once.
+    -> How far is the time already covered when the next kernel starts?
+nested: If short kernels run during a long one, you return {found}.
+    -> The kernel that starts last need not end last. What do you remember about the earlier ones?
+"""
