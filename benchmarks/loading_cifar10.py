@@ -7,44 +7,45 @@ one reads the cache. The benchmark checks that all three return the same pixels.
 the system's page cache from the previous round, so disk speed is not measured.
 """
 
-import datetime
-import os
-import platform
 import shutil
 import statistics
-import tarfile
 import tempfile
 import time
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import PIL
 import torch
 from torchvision.datasets import ImageFolder
 from torchvision.transforms import PILToTensor
 
-from benchmarks._recording import ratios
+from benchmarks._recording import Results
 from helpers import cifar10
 from helpers.cifar10 import Images
 
+DESCRIPTION = "loading all of CIFAR-10 as uint8 tensors"
 BASELINE = "ImageFolder, one by one"
 ROUNDS = 5
 
 
-def measure(cifar10_root: Path) -> dict[str, object]:
+def measure(cifar10_root: Path | str) -> Results:
     """Return the seconds of each variant, and its speedup over ImageFolder.
 
     Raises:
         ValueError: `cifar10_root` has no image folders for ImageFolder to read.
     """
     with tempfile.TemporaryDirectory() as scratch:
-        folders = _image_folders(cifar10_root, Path(scratch) / "unpacked")
-        cache = Path(scratch) / "cache"
-        variants: dict[str, Callable[[], tuple[Images, Images]]] = {
+        folders = _image_folders(Path(cifar10_root), Path(scratch, "unpacked"))
+        cache = Path(scratch, "cache")
+
+        def load() -> tuple[Images, Images]:
+            dataset = cifar10.load(cifar10_root, cache=cache)
+            return dataset.train, dataset.test
+
+        variants = {
             BASELINE: lambda: _load_with_image_folder(folders),
-            "load, first time": lambda: _load(cifar10_root, cache),
-            "load, from the cache": lambda: _load(cifar10_root, cache),
+            "load, first time": load,
+            "load, from the cache": load,
         }
         seconds: dict[str, list[float]] = {name: [] for name in variants}
         cpu_seconds: dict[str, list[float]] = {name: [] for name in variants}
@@ -57,42 +58,43 @@ def measure(cifar10_root: Path) -> dict[str, object]:
                 seconds[name].append(time.perf_counter() - start)
                 cpu_seconds[name].append(time.process_time() - cpu_start)
                 expected = expected or splits
-                _assert_equal(splits, expected)
+                for split, other in zip(splits, expected, strict=True):
+                    assert all(map(torch.equal, split, other)), "pixels or labels differ"
         provenance = cifar10.load(cifar10_root, cache=cache).provenance
-    # The first round is the warm-up. Processor time excludes other programs on the machine.
-    times = {n: v[1:] for n, v in seconds.items()}
-    cpu_times = {n: v[1:] for n, v in cpu_seconds.items()}
-    return {
-        "what": "loading all of CIFAR-10 as uint8 tensors",
+    results = {
         "data": provenance,
         "baseline": BASELINE,
-        "seconds": {n: round(statistics.median(v), 2) for n, v in times.items()},
-        **ratios(_speeds(times), BASELINE),
-        "cpu_seconds": {n: round(statistics.median(v), 2) for n, v in cpu_times.items()},
-        **{f"cpu_{key}": v for key, v in ratios(_speeds(cpu_times), BASELINE).items()},
+        **_summary("", seconds),
+        **_summary("cpu_", cpu_seconds),  # excludes other programs on the machine
         "same_pixels": True,
         "rounds": ROUNDS,
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "torch": torch.__version__,
         "pillow": PIL.__version__,
-        "date": datetime.date.today().isoformat(),
     }
+    return {torch.device("cpu"): results}
 
 
-def _speeds(seconds: dict[str, list[float]]) -> dict[str, list[float]]:
-    return {name: [1 / value for value in values] for name, values in seconds.items()}
+def _summary(prefix: str, seconds: dict[str, list[float]]) -> dict[str, Any]:
+    """Return the median seconds, and the speedups over the baseline."""
+    times = {name: values[1:] for name, values in seconds.items()}  # the first round is the warm-up
+    ratios = {
+        name: [base / value for base, value in zip(times[BASELINE], values, strict=True)]
+        for name, values in times.items()
+    }
+    return {
+        f"{prefix}seconds": {n: round(statistics.median(v), 2) for n, v in times.items()},
+        f"{prefix}ratio_median": {n: round(statistics.median(v), 2) for n, v in ratios.items()},
+        f"{prefix}ratio_range": {
+            n: [round(min(v), 2), round(max(v), 2)] for n, v in ratios.items()
+        },
+    }
 
 
 def _image_folders(root: Path, unpacked: Path) -> Path:
     """Return the folder that contains `train` and `test`; unpack `root` if it is an archive."""
     if root.is_dir():
         unpacked = root
-    elif tarfile.is_tarfile(root):
-        with tarfile.open(root) as archive:
-            archive.extractall(unpacked, filter="data")
-    elif zipfile.is_zipfile(root):
-        with zipfile.ZipFile(root) as archive:
-            archive.extractall(unpacked)
+    else:
+        shutil.unpack_archive(root, unpacked)
     for folder in (unpacked, *sorted(unpacked.glob("*"))):
         if (folder / "train").is_dir() and (folder / "test").is_dir():
             return folder
@@ -105,14 +107,3 @@ def _load_with_image_folder(folders: Path) -> tuple[Images, Images]:
         images, labels = zip(*ImageFolder(folders / split, PILToTensor()), strict=True)
         splits.append(Images(torch.stack(images), torch.tensor(labels)))
     return splits[0], splits[1]
-
-
-def _load(root: Path, cache: Path) -> tuple[Images, Images]:
-    dataset = cifar10.load(root, cache=cache)
-    return dataset.train, dataset.test
-
-
-def _assert_equal(splits: tuple[Images, Images], expected: tuple[Images, Images]) -> None:
-    for split, other in zip(splits, expected, strict=True):
-        assert torch.equal(split.images, other.images), "the pixels differ"
-        assert torch.equal(split.labels, other.labels), "the labels differ"
