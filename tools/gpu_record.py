@@ -32,7 +32,6 @@ from tests.simulated_cuda.record.record import REAL_GPU, load
 from tests.simulated_cuda.record.record import RECORD as MESSAGES
 from tools import record_cuda
 
-
 # Time limits in seconds, together under ten minutes. "messages" is how CUDA behaves in each test
 # case of the simulated device; each other part is the benchmark of that name.
 PARTS = {
@@ -77,7 +76,7 @@ def run_benchmark_here(name: str, simulated: bool) -> dict[str, Any]:
     changes = (SIMULATED_CONSTANTS if simulated else CONSTANTS).get(name, {})
     if simulated:
         changes = changes | {"devices": lambda: [torch.device("cuda", 0)]}
-    with mock.patch.multiple(module, **changes):
+    with mock.patch.dict(vars(module), changes):
         return run_benchmark(name, "synthetic" if simulated else "auto")
 
 
