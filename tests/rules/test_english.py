@@ -72,9 +72,8 @@ _PATTERNS = {
 
 def tracked_texts() -> list[str]:
     """Return the names of the files to check, relative to the root of the repository."""
-    process = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, text=True
-    )
+    command = ["git", "-C", str(ROOT), "ls-files", "-z"]
+    process = subprocess.run(command, capture_output=True, text=True)
     if process.returncode:
         pytest.skip("not a git clone")
     return [
@@ -104,28 +103,9 @@ def test_text_is_contemporary_american_english():
     assert not findings, "\n" + "\n".join(findings)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "def test_mends_it():",
-        "# The colour of the line.",
-        "raise ValueError(f'{x} is no number')",
-        "Practise with the lab.",
-        "The tensor lies on the GPU.",
-    ],
-)
-def test_finds_banned_wording(line):
-    assert findings_in(line, "example.py")
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "We recommend an amendment.",
-        "There is no GPU, and the tensor is no longer needed.",
-        "The standard deviation over five runs",
-        "color, practice, license",
-    ],
-)
-def test_accepts_ordinary_wording(line):
-    assert findings_in(line, "example.py") == []
+def test_finds_banned_wording_only():
+    assert findings_in("def test_mends_it(): ...\n# x is no number", "a.py") == [
+        "a.py:1: 'mends' -> fix",
+        "a.py:2: 'is no number' -> is not a",
+    ]
+    assert findings_in("There is no GPU; an amendment, the standard deviation", "a.py") == []
