@@ -1,6 +1,5 @@
 """`scripts/train_cifar10.py` on synthetic images: training, resuming, torchrun, messages."""
 
-import importlib.util
 import os
 import re
 import socket
@@ -14,16 +13,9 @@ from PIL import Image
 
 from helpers import synthetic_images
 from helpers.cifar10 import CLASSES
+from scripts import train_cifar10 as script
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "train_cifar10.py"
-
-
-@pytest.fixture(scope="module")
-def script():
-    spec = importlib.util.spec_from_file_location("train_cifar10", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+SCRIPT = Path(script.__file__)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +34,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def run(script, folder, tmp_path, monkeypatch):
+def run(folder, tmp_path, monkeypatch):
     """A function that runs the script in this process and returns its checkpoint."""
     monkeypatch.delenv("RANK", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -58,10 +50,8 @@ def run(script, folder, tmp_path, monkeypatch):
 
 
 def same_weights(first, second, **tolerance):
-    pairs = [(first["net"][name], second["net"][name]) for name in first["net"]]
-    if tolerance:
-        return all(torch.allclose(a, b, **tolerance) for a, b in pairs)
-    return all(torch.equal(a, b) for a, b in pairs)
+    tolerance = tolerance or {"rtol": 0, "atol": 0}
+    return all(torch.allclose(w, second["net"][k], **tolerance) for k, w in first["net"].items())
 
 
 def test_prints_loss_and_accuracy_overall_and_per_class(run, capsys):
@@ -106,7 +96,7 @@ def test_lower_precision_trains_slightly_different_float32_weights(run, precisio
     assert all(tensor.dtype == torch.float32 for tensor in lower["net"].values())
 
 
-def test_schedule_warms_up_and_falls_to_zero(script, run, monkeypatch):
+def test_schedule_warms_up_and_falls_to_zero(run, monkeypatch):
     rates = []
     step = torch.optim.SGD.step
 
@@ -127,20 +117,18 @@ def test_images_option_limits_the_training_images(run):
     assert run("--images", 20, "--epochs", 1)["step"] == 5
 
 
-def test_diverged_training_stops_with_an_error(run):
-    with pytest.raises(FloatingPointError, match="learning rate below 1e\\+06"):
-        run("--lr", 1e6)
-
-
-def test_resume_with_other_settings_is_an_error(run):
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (["--lr", 1e6], FloatingPointError, r"learning rate below 1e\+06"),
+        (["--lr", 0.01, "--resume"], ValueError, r"was trained with lr 0\.001, not 0\.01"),
+        (["--resume", "--output", "nowhere"], ValueError, "there is no checkpoint"),
+    ],
+)
+def test_run_that_cannot_continue_is_an_error(run, options, error, message):
     run("--epochs", 1)
-    with pytest.raises(ValueError, match=r"was trained with lr 0\.001, not 0\.01"):
-        run("--lr", 0.01, "--resume")
-
-
-def test_resume_without_checkpoint_is_an_error(run):
-    with pytest.raises(ValueError, match="there is no checkpoint"):
-        run("--resume")
+    with pytest.raises(error, match=message):
+        run(*options)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +140,7 @@ def test_resume_without_checkpoint_is_an_error(run):
         (["--precision", "fp8"], "invalid choice: 'fp8'"),
     ],
 )
-def test_invalid_option_is_reported(script, capsys, options, message):
+def test_invalid_option_is_reported(capsys, options, message):
     with pytest.raises(SystemExit) as exit_info:
         script.main(options)
     assert exit_info.value.code == 2
@@ -160,10 +148,9 @@ def test_invalid_option_is_reported(script, capsys, options, message):
 
 
 def run_process(cache, *command):
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": str(cache)}
     return subprocess.run(
         [sys.executable, *map(str, command)],
-        env=environment,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": str(cache)},
         capture_output=True,
         text=True,
         timeout=300,
