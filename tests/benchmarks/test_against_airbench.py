@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-import pytest
 import torch
 
 from benchmarks import against_airbench as benchmark
 from helpers import synthetic_images
 from helpers.cifar10 import Dataset, Images
-from helpers.fast_cifar10.recipes import Settings
 
 # The parts of airbench's script that the benchmark uses.
 SCRIPT = """
@@ -27,29 +25,22 @@ def print_training_details(variables, is_final_entry):
 def main(run, model):
     assert model.mode == "max-autotune"
     time_seconds = 9.0 if run == "warmup" else 2.0 + run
-    tta_val_acc = 0.94
     print_training_details(locals(), is_final_entry=True)
-    return tta_val_acc
+    return 0.94
 
 if __name__ == "__main__":
     raise SystemExit("run as a program")
 """
 
 
-@pytest.fixture
-def dataset():
+def test_script_finds_the_datasets_images_in_its_download_folder():
     train, test = (Images(*split) for split in synthetic_images.generate(20, 10))
-    return Dataset(
-        "synthetic images", synthetic_images.CLASSES, train, test, "made up", synthetic=True
-    )
-
-
-def test_script_finds_the_datasets_images_in_its_download_folder(dataset):
+    dataset = Dataset("drawn", synthetic_images.CLASSES, train, test, "made up", synthetic=True)
     before = Path.cwd()
     with benchmark._images_for_airbench(dataset):
         saved = torch.load(Path("cifar10", "train.pt"))
-        assert torch.equal(saved["images"], dataset.train.images.permute(0, 2, 3, 1))
-        assert torch.equal(saved["labels"], dataset.train.labels)
+        assert torch.equal(saved["images"], train.images.permute(0, 2, 3, 1))
+        assert torch.equal(saved["labels"], train.labels)
         assert Path("cifar10", "test.pt").exists()
     assert Path.cwd() == before
 
@@ -62,26 +53,19 @@ def test_airbench_run_returns_time_and_accuracy_from_the_script(tmp_path):
     assert run(1) == {"accuracy": 0.94, "seconds": 3.0}
 
 
-def test_course_run_returns_accuracy_and_positive_seconds(dataset):
-    settings = Settings(widths=(8, 8, 8), activation="relu", batch_size=10, epochs=1)
-    result = benchmark._prepare_course(dataset, torch.device("cpu"), settings)(0)
-    assert 0 <= result["accuracy"] <= 1
-    assert result["seconds"] > 0
-
-
 def test_missing_script_records_nothing_and_prints_reason(monkeypatch, capsys):
     monkeypatch.delenv("AIRBENCH", raising=False)
     assert benchmark.measure(Path("nowhere")) == {}
-    printed = capsys.readouterr().out
-    assert "not measured: this needs a CUDA GPU" in printed
-    assert f"curl -fO {benchmark.SOURCE}" in printed
+    assert f"curl -fO {benchmark.SOURCE}" in capsys.readouterr().out
 
 
 def test_time_ratio_is_computed_per_pair():
-    runs = {
-        "airbench": [{"accuracy": 0.94, "seconds": s} for s in (2.0, 4.0, 10.0)],
-        "course": [{"accuracy": 0.95, "seconds": s} for s in (1.0, 4.0, 1.0)],
-    }
-    results = benchmark.summarize_runs(runs)
+    seconds = {"airbench": (2.0, 4.0, 10.0), "course": (1.0, 4.0, 1.0)}
+    results = benchmark.summarize_runs(
+        {
+            name: [{"accuracy": 0.94, "seconds": s} for s in values]
+            for name, values in seconds.items()
+        }
+    )
     assert results["ratio_of_times_median"] == 0.5
     assert results["ratio_of_times_range"] == [0.1, 1.0]

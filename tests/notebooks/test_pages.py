@@ -1,4 +1,4 @@
-"""Every page is accessible, its links work, and its spelling is correct."""
+"""Every page is accessible and up to date; its links, stored outputs and spelling are right."""
 
 import subprocess
 import sys
@@ -6,14 +6,19 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from nbval.plugin import get_sanitize_patterns
 
+from course.authoring.stored_outputs import output_problems
+from course.authoring.up_to_date import find_outdated
 from course.course_folder import open_course
 from tests.course.translation.same_code import is_same_code
-from tests.rules.links import Links
-from tests.rules.lint import lint_page
+from tests.rules.audit import is_compared
+from tests.rules.pages import Links, lint_page
 
 ROOT = Path(__file__).parents[2]
-LINKS = Links(open_course(ROOT))
+COURSE = open_course(ROOT)
+LINKS = Links(COURSE)
+PATTERNS = get_sanitize_patterns((ROOT / "tests" / "nbval_sanitize.cfg").read_text("utf-8"))
 
 
 def find(*patterns):
@@ -23,6 +28,7 @@ def find(*patterns):
 
 TRANSLATED = find("notebooks/[a-z][a-z]/*.ipynb", "labs/[a-z][a-z]/*.ipynb")
 NOTEBOOKS = find("notebooks/*.ipynb", "labs/*.ipynb") + TRANSLATED
+LESSONS = find("notebooks/*.ipynb", "notebooks/[a-z][a-z]/*.ipynb")
 SOLUTIONS = find("labs/solutions/*.ipynb")
 PAGES = find("*.md", "docs/**/*.md", "notebooks/*.md", "labs/*.md")
 PROSE = ("README.md", "docs", "notebooks", "labs", "helpers", "benchmarks", "Makefile")
@@ -32,6 +38,19 @@ PROSE = ("README.md", "docs", "notebooks", "labs", "helpers", "benchmarks", "Mak
 def test_page_is_accessible_and_its_links_work(path):
     findings = lint_page(ROOT / path) + LINKS.dead_links(ROOT / path)
     assert not findings, "\n".join(findings)
+
+
+@pytest.mark.parametrize("path", [*LESSONS, *SOLUTIONS])
+def test_outputs_are_compared_and_have_no_errors_warnings_or_machine_paths(path):
+    notebook = nbformat.read(ROOT / path, as_version=4)
+    code = [c for c in notebook.cells if c.cell_type == "code" and c.source.strip()]
+    compared = sum(is_compared(cell, PATTERNS) for cell in code)
+    assert 3 * compared >= len(code), f"nbval compares only {compared} of {len(code)} code cells"
+    assert output_problems(notebook) == []
+
+
+def test_every_notebook_matches_its_source():
+    assert find_outdated(COURSE) == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS)

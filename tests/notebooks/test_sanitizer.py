@@ -52,27 +52,10 @@ def test_masks_measurements(text, expected):
 
 
 def test_does_not_mask_values_that_lessons_teach():
-    for text in """\
-cuda:0
-device(type='cuda', index=0)
-on cpu
-NVIDIA H200
-torch.Size([50000, 3, 32, 32])
-62,006 parameters
-1 sample, 3 steps, 2 multiplications, 5 messages, 4 hours
-153.6 MB as uint8
-12 MB/s
-5 m/s
-step 12,500 of 12,500
-step 12,499 of 12,500
-<progress value="499" max="500"
-loss: 1.234
-loss 1.234
-accuracy 0.543
-54.3 %
-3 times as many
-float32
-images/s
-v1.2 s
-at least two devices, cuda:0 and cpu!""".splitlines():
-        assert mask(text) == text
+    text = """\
+cuda:0; device(type='cuda', index=0); on cpu; NVIDIA H200; torch.Size([50000, 3, 32, 32]); float32;
+62,006 parameters; 1 sample, 3 steps, 2 multiplications, 5 messages, 4 hours; 3 times as many;
+153.6 MB as uint8; 12 MB/s; 5 m/s; images/s; v1.2 s; loss: 1.234; loss 1.234; accuracy 0.543;
+step 12,500 of 12,500; step 12,499 of 12,500; <progress value="499" max="500"; 54.3 %;
+Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"""
+    assert mask(text) == text

@@ -24,10 +24,8 @@ NOT_COMPARED = (
 def is_compared(cell: NotebookNode, patterns: list[tuple[str, str]]) -> bool:
     """Return whether nbval compares an output of this code cell other than images.
 
-    Args:
-        cell: a code cell with its stored outputs.
-        patterns: the sanitizer's regular expressions and replacements; an output that they mask
-            completely does not count.
+    An output that `patterns`, the sanitizer's (regex, replacement) pairs, mask completely does not
+    count.
     """
     options = dict(find_metadata_tags(cell.metadata))
     options.update(find_comment_markers(cell.source))

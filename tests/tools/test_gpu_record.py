@@ -25,7 +25,6 @@ def test_part_runs_on_the_simulated_gpu(name):
     assert "error" not in recording, recording["traceback"]
     (entry,) = [entry for entry in recording["records"] if entry["kind"] == "cuda"]
     assert entry["results"]["command"] == f"python -m benchmarks {name}"
-    json.dumps(recording)
 
 
 def test_messages_are_recorded_case_by_case():
