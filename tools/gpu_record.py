@@ -28,8 +28,6 @@ import simulated_cuda
 from benchmarks._recording import merge_records, run_benchmark
 from helpers import timing
 from helpers.records import RECORDS, Record
-from tests.simulated_cuda.record.record import REAL_GPU, load
-from tests.simulated_cuda.record.record import RECORD as MESSAGES
 from tools import record_cuda
 
 # Time limits in seconds, together under ten minutes. "messages" is how CUDA behaves in each test
@@ -66,7 +64,7 @@ def record_messages(simulated: bool) -> dict[str, Any]:
                 unexpected = record_cuda.record_cases("simulated", False, "simulated GPU", path)
         else:
             name = torch.cuda.get_device_name(0)
-            unexpected = record_cuda.record_cases(REAL_GPU, True, name, path)
+            unexpected = record_cuda.record_cases(record_cuda.REAL_GPU, True, name, path)
         return {"messages": json.loads(path.read_text()), "unexpected_results": unexpected}
 
 
@@ -132,7 +130,7 @@ def record_all(path: Path, names: list[str], simulated: bool) -> dict[str, Any]:
     return result
 
 
-def merge(path: Path, results: Path = RECORDS, messages: Path = MESSAGES) -> list[str]:
+def merge(path: Path, results: Path = RECORDS, messages: Path = record_cuda.RECORD) -> list[str]:
     """Merge a recorded file into the course; return the names of the merged parts.
 
     Raises:
@@ -151,8 +149,9 @@ def merge(path: Path, results: Path = RECORDS, messages: Path = MESSAGES) -> lis
         if name == "messages":
             new = Path(tempfile.mkdtemp()) / "record.json"
             new.write_text(json.dumps(part["messages"]))
-            old = load(messages) if messages.exists() else {}
-            record_cuda.save(record_cuda.merge(old, load(new), record_cuda.all_cases()), messages)
+            old = record_cuda.load(messages) if messages.exists() else {}
+            merged = record_cuda.merge(old, record_cuda.load(new), record_cuda.all_cases())
+            record_cuda.save(merged, messages)
         elif gpu_records := [Record(**r) for r in part["records"] if r["kind"] == "cuda"]:
             content = merge_records(name, part["description"], gpu_records, results)
             (results / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n")
