@@ -4,6 +4,7 @@
 #   make lab        open the lessons in JupyterLab; more options: make lab LAB_OPTIONS="--port 9000"
 #   make test       check everything: style, unit tests, every stored output of every lesson
 #   make test-slow  run the slowest tests: hostile submissions, nbgrader, kills and interrupts
+#   make lines      print the lines of code per package, and fail if one exceeds its limit
 #   make bench      repeat the measurements in benchmarks/
 #   make gpu-record  record the GPU results that the lessons show, on a machine with a GPU (10 minutes)
 #   make build      rebuild the notebooks whose source has changed
@@ -26,7 +27,7 @@ export GOMP_SPINCOUNT ?= 10000
 # again, which takes 8 s of processor time instead of 3.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: course lab test test-slow bench gpu-record build colab site pins clean
+.PHONY: course lab test test-slow lines bench gpu-record build colab site pins clean
 .DEFAULT_GOAL := course
 
 course: $(READY)
@@ -55,6 +56,9 @@ test-slow: $(READY)
 	$(PYTEST) -m slow tests
 	@test -z "$(LANGUAGE_FOLDERS)" || { set -- $(LANGUAGE_FOLDERS); \
 	    shift $$(( ( $$(date +%s) / 86400 ) % $$# )); echo "$$1"; $(PYTEST) --nbval "$$1"; }
+
+lines:
+	$(PYTHON) -m tools.count_lines
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

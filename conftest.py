@@ -19,6 +19,7 @@ from course.execution.kernels import (
 from tests.rules.audit import NOT_COMPARED
 
 ROOT = Path(__file__).parent
+OUTPUTS = ("stream", "display_data", "execute_result", "error")
 
 
 class NbvalManager(CurrentPythonKernelMixin, KernelManager):
@@ -43,15 +44,10 @@ def pytest_ignore_collect(collection_path, config):
     folder = collection_path.parent
     if folder == ROOT / "labs" or (folder.parent == ROOT / "labs" and folder.name != "solutions"):
         return True
-    if folder.parent == ROOT / "notebooks" and not _is_named(folder, config):
-        return True
-    return None
-
-
-def _is_named(folder, config):
-    """Return whether the command line contains a folder, or a notebook in it."""
-    paths = [Path(config.invocation_params.dir, arg.split("::")[0]) for arg in config.args]
-    return any(path.resolve().is_relative_to(folder) for path in paths)
+    if folder.parent != ROOT / "notebooks":
+        return None
+    named = [Path(config.invocation_params.dir, arg.split("::")[0]) for arg in config.args]
+    return None if any(path.resolve().is_relative_to(folder) for path in named) else True
 
 
 def pytest_collectstart(collector):
@@ -98,13 +94,12 @@ class KernelMessages:
 
     def __call__(self, stream, timeout=None):
         if stream == "shell":
-            return self._read_while_alive(timeout)
+            return self._read_while_alive(monotonic() + timeout)
         if not self._ready:
             self._ready.extend(last_state(self._until_idle(timeout)))
         return self._ready.popleft()
 
-    def _read_while_alive(self, timeout):
-        end = monotonic() + timeout
+    def _read_while_alive(self, end):
         while True:
             try:
                 return self._read("shell", timeout=min(1, max(0, end - monotonic())))
@@ -130,27 +125,20 @@ def last_state(messages):
     As in a stored notebook, `clear_output(wait=True)` takes effect at the next output. An update
     changes outputs of its own cell only.
     """
-    outputs = []
-    clear_next = False
+    kept, clear_next = [], False
     for message in messages:
-        kind = message["msg_type"]
+        kind, content = message["msg_type"], message["content"]
+        is_output = kind in OUTPUTS
+        if (kind == "clear_output" and not content["wait"]) or (clear_next and is_output):
+            kept = [other for other in kept if other["msg_type"] not in OUTPUTS]
         if kind == "clear_output":
-            clear_next = message["content"]["wait"]
-            if not clear_next:
-                outputs = [output for output in outputs if not _is_output(output)]
+            clear_next = content["wait"]
             continue
-        if clear_next and _is_output(message):
-            outputs = [output for output in outputs if not _is_output(output)]
-            clear_next = False
-        display_id = message["content"].get("transient", {}).get("display_id")
-        if display_id is not None:
-            for output in outputs:
-                if output["content"].get("transient", {}).get("display_id") == display_id:
-                    output["content"] |= {k: message["content"][k] for k in ("data", "metadata")}
+        clear_next = clear_next and not is_output
+        display_id = content.get("transient", {}).get("display_id")
+        for other in kept if display_id is not None else []:
+            if other["content"].get("transient", {}).get("display_id") == display_id:
+                other["content"] |= {key: content[key] for key in ("data", "metadata")}
         if kind != "update_display_data":
-            outputs.append(message)
-    return outputs
-
-
-def _is_output(message):
-    return message["msg_type"] in ("stream", "display_data", "execute_result", "error")
+            kept.append(message)
+    return kept

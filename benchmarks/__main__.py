@@ -1,27 +1,26 @@
 """Run the benchmarks and write their results: `python -m benchmarks [NAME ...] [--cifar10 PATH]`.
 
-A benchmark is a module of this folder with a function `measure(cifar10_root) -> dict`. Its result
-is written to helpers/recorded/NAME.json, which is part of the package.
+A benchmark is a module of this folder with a DESCRIPTION and a function `measure(cifar10_root)`,
+which returns results by device. They are written to helpers/recorded/NAME.json, which is part of
+the package.
 """
 
 import argparse
-import importlib
 import json
 import os
 from pathlib import Path
 
+from benchmarks._recording import run_benchmark
 from helpers.records import RECORDS
 
-HERE = Path(__file__).parent
+NAMES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 
 
 def main() -> None:
     """Run the benchmarks named on the command line, or all of them."""
-    names = sorted(path.stem for path in HERE.glob("*.py") if not path.stem.startswith("_"))
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"one or more of {', '.join(names)} (default: all)"
-    )
+    choices = f"one or more of {', '.join(NAMES)} (default: all)"
+    parser.add_argument("names", nargs="*", metavar="NAME", help=choices)
     parser.add_argument(
         "--cifar10",
         type=Path,
@@ -29,20 +28,15 @@ def main() -> None:
         help="real CIFAR-10 in any layout that the course reads (default: $CIFAR10_ROOT)",
     )
     arguments = parser.parse_args()
-    unknown = set(arguments.names) - set(names)
-    if unknown:
-        parser.error(
-            f"unknown benchmark {', '.join(sorted(unknown))}; choose from {', '.join(names)}"
-        )
+    if unknown := sorted(set(arguments.names) - set(NAMES)):
+        parser.error(f"unknown benchmark {', '.join(unknown)}; choose from {', '.join(NAMES)}")
     if arguments.cifar10 is None:
         parser.error(
             "the benchmarks need real CIFAR-10: pass its path with --cifar10 or CIFAR10_ROOT"
         )
-    for name in arguments.names or names:
+    for name in arguments.names or NAMES:
         print(f"{name} ...", flush=True)
-        result = importlib.import_module(f"benchmarks.{name}").measure(Path(arguments.cifar10))
-        text = json.dumps(result, indent=2) + "\n"
-        RECORDS.mkdir(exist_ok=True)
+        text = json.dumps(run_benchmark(name, Path(arguments.cifar10)), indent=2) + "\n"
         (RECORDS / f"{name}.json").write_text(text)
         print(text, flush=True)
 

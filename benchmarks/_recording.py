@@ -4,9 +4,9 @@ A benchmark run replaces only the record of its own device.
 """
 
 import datetime
+import importlib
 import os
 import platform
-import statistics
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,24 @@ import torch
 
 from helpers import records
 from helpers.records import Record
-from helpers.timing import Comparison
+
+# What a benchmark's `measure` returns; empty if this machine cannot measure it.
+Results = dict[torch.device, dict[str, Any]]
 
 
 def devices() -> list[torch.device]:
     """Return the CPU and, if there is one, the accelerator."""
     accelerator = torch.accelerator.current_accelerator(check_available=True)
     return [torch.device("cpu"), *([accelerator] if accelerator is not None else [])]
+
+
+def run_benchmark(name: str, cifar10_root: Path | str) -> dict[str, Any]:
+    """Run benchmarks/NAME.py; return the new content of NAME.json."""
+    module = importlib.import_module(f"benchmarks.{name}")
+    command = {"command": f"python -m benchmarks {name}"}
+    results = module.measure(cifar10_root)
+    new_records = [record(device, command | found) for device, found in results.items()]
+    return merge_records(name, module.DESCRIPTION, new_records)
 
 
 def record(device: torch.device, results: dict[str, Any]) -> Record:
@@ -35,31 +46,12 @@ def record(device: torch.device, results: dict[str, Any]) -> Record:
 
 
 def merge_records(
-    name: str, what: str, new_records: list[Record], folder: Path | None = None
+    name: str, description: str, new_records: list[Record], folder: Path | None = None
 ) -> dict[str, Any]:
     """Return the new content of NAME.json: `new_records`, and the records of other devices."""
     new_devices = {entry.device for entry in new_records}
     others = [entry for entry in records.read(name, folder) if entry.device not in new_devices]
-    return {"what": what, "records": [asdict(entry) for entry in [*new_records, *others]]}
-
-
-def rates(comparison: Comparison, name: str, baseline: str) -> dict[str, Any]:
-    """Return the images per second of one variant, and its ratio to the baseline."""
-    ratio = comparison.ratio(name, baseline)
     return {
-        "images_per_second": round(1 / comparison[name].median),
-        "ratio_median": round(ratio.median, 2),
-        "ratio_range": [round(min(ratio.values), 2), round(max(ratio.values), 2)],
-    }
-
-
-def ratios(values: dict[str, list[float]], baseline: str) -> dict[str, Any]:
-    """Return the median and range, over rounds, of each variant's ratio to the baseline."""
-    ratios_by_name = {
-        name: [value / base for value, base in zip(variant_values, values[baseline], strict=True)]
-        for name, variant_values in values.items()
-    }
-    return {
-        "ratio_median": {n: round(statistics.median(v), 2) for n, v in ratios_by_name.items()},
-        "ratio_range": {n: [round(min(v), 2), round(max(v), 2)] for n, v in ratios_by_name.items()},
+        "description": description,
+        "records": [asdict(entry) for entry in [*new_records, *others]],
     }

@@ -8,12 +8,8 @@ and the shape of the first layer in a few trials on test images. The five-minute
 tuned.
 
 The time limit covers the wall-clock time of training and whitening, not of warm-up or evaluation.
-The environment variables TIME_LIMITS ("60,300"), TIME_LIMIT_SEEDS ("0,1,2") and
-TIME_LIMIT_RECIPES ("the course's recipe,airbench-like") select the runs. Earlier runs on this
-device with the same settings are kept, so the runs can be split over several calls.
 """
 
-import os
 import statistics
 import time
 from dataclasses import asdict, replace
@@ -22,91 +18,47 @@ from typing import Any
 
 import torch
 
-from benchmarks._recording import merge_records, record
-from helpers import cifar10, records
+from benchmarks._recording import Results
+from helpers import cifar10
 from helpers.cifar10 import Dataset
 from helpers.fast_cifar10.augmentation import on_device
 from helpers.fast_cifar10.recipes import CPU, CPU_MINUTE, CPU_MINUTES, Settings
 from helpers.fast_cifar10.training import THREADS, Trainer
 
-NAME = "accuracy_by_time_limit"
+DESCRIPTION = "test accuracy within a limited training time on the CPU"
 BASELINE = "airbench-like"
 COURSE = "the course's recipe"
-LONG_TIME_LIMIT = 120.0  # seconds from which each recipe uses its larger network
+RECIPES = {  # by time limit in seconds
+    60: {COURSE: CPU_MINUTE, BASELINE: Settings(widths=(64, 128, 128), batch_size=1000)},
+    300: {COURSE: CPU_MINUTES, BASELINE: Settings(widths=(48, 128, 192), batch_size=1000)},
+}
+SEEDS = (0, 1, 2)
 KEYS = ("accuracy_one_view", "accuracy_six_views", "images", "processor_seconds")
 
 
-def recipes(time_limit: float, precision: str) -> dict[str, Settings]:
-    """Return the recipes that are compared for `time_limit` seconds of training."""
-    airbench_like = Settings(
-        widths=(64, 128, 128) if time_limit < LONG_TIME_LIMIT else (48, 128, 192), batch_size=1000
-    )
-    recipes_by_name = {
-        BASELINE: airbench_like,
-        COURSE: CPU_MINUTE if time_limit < LONG_TIME_LIMIT else CPU_MINUTES,
-    }
-    return {
-        name: replace(settings, precision=precision) for name, settings in recipes_by_name.items()
-    }
-
-
-def measure(cifar10_root: Path) -> dict[str, Any]:
+def measure(cifar10_root: Path | str) -> Results:
     """Return every run, with its accuracy from one view and from six views, and the medians."""
     dataset = cifar10.load(cifar10_root)
-    time_limits = [
-        float(time_limit) for time_limit in os.environ.get("TIME_LIMITS", "60,300").split(",")
-    ]
-    seeds = [int(seed) for seed in os.environ.get("TIME_LIMIT_SEEDS", "0,1,2").split(",")]
-    names = os.environ.get("TIME_LIMIT_RECIPES", f"{COURSE},{BASELINE}").split(",")
     precision = fastest_precision(dataset)
     runs = []
-    for time_limit in time_limits:
-        for seed in seeds:
-            for name in names:
-                settings = recipes(time_limit, precision)[name]
-                runs.append({"recipe": name, "time_limit": f"{time_limit:g}", "seed": seed})
-                runs[-1] |= _run(settings, dataset, seed, time_limit)
+    medians: dict[str, dict[str, float]] = {}
+    settings: dict[str, dict[str, Any]] = {}
+    for time_limit, by_name in RECIPES.items():
+        recipes = {name: replace(recipe, precision=precision) for name, recipe in by_name.items()}
+        settings[str(time_limit)] = {name: asdict(recipe) for name, recipe in recipes.items()}
+        repeats: dict[str, list[dict[str, Any]]] = {name: [] for name in recipes}
+        for seed in SEEDS:
+            for name, recipe in recipes.items():
+                runs.append({"recipe": name, "time_limit": str(time_limit), "seed": seed})
+                runs[-1] |= _run(recipe, dataset, seed, time_limit)
+                repeats[name].append(runs[-1])
                 print(runs[-1], flush=True)
-    new_record = record(torch.device("cpu"), {})
-    earlier_results = [old.results for old in records.read(NAME) if old.device == new_record.device]
+        for name, found in repeats.items():
+            medians[f"{name}, {time_limit} s"] = {"runs": len(found)} | {
+                key: statistics.median(run[key] for run in found) for key in KEYS
+            }
     results = {
         "data": dataset.provenance,
-        **summarize_runs(runs, precision, earlier_results[0] if earlier_results else None),
-        "instructions": torch.backends.cpu.get_cpu_capability(),
-        "command": f"python -m benchmarks {NAME}",
-    }
-    what = "test accuracy within a limited training time on the CPU"
-    return merge_records(NAME, what, [replace(new_record, results=results)])
-
-
-def summarize_runs(
-    runs: list[dict[str, Any]], precision: str, before: Any | None = None
-) -> dict[str, Any]:
-    """Return the results of `runs`, and of earlier runs in `before` with the same settings."""
-
-    def settings_of(run: dict[str, Any]) -> dict[str, Any]:
-        # Convert the tuple to a list, to compare equal to settings read from JSON.
-        fields = asdict(recipes(float(run["time_limit"]), precision)[run["recipe"]])
-        return fields | {"widths": list(fields["widths"])}
-
-    def key_of(run: dict[str, Any]) -> tuple[Any, ...]:
-        return run["recipe"], run["time_limit"], run["seed"]
-
-    keys = {key_of(run) for run in runs}
-    for old in before["runs"] if before else []:
-        same = before["settings"].get(old["time_limit"], {}).get(old["recipe"]) == settings_of(old)
-        if same and key_of(old) not in keys:
-            runs = [*runs, old]
-    runs = sorted(runs, key=lambda run: (float(run["time_limit"]), run["recipe"], run["seed"]))
-    settings: dict[str, dict[str, Any]] = {}
-    medians = {}
-    for run in runs:
-        settings.setdefault(run["time_limit"], {})[run["recipe"]] = settings_of(run)
-        repeats = [other for other in runs if key_of(other)[:2] == key_of(run)[:2]]
-        medians[f"{run['recipe']}, {run['time_limit']} s"] = {"runs": len(repeats)} | {
-            key: statistics.median(other[key] for other in repeats) for key in KEYS
-        }
-    return {
         "baseline": BASELINE,
         "recipes": [BASELINE, COURSE],
         "time_limits": list(settings),
@@ -114,7 +66,9 @@ def summarize_runs(
         "precision": precision,
         "settings": settings,
         "runs": runs,
+        "instructions": torch.backends.cpu.get_cpu_capability(),
     }
+    return {torch.device("cpu"): results}
 
 
 def _run(settings: Settings, dataset: Dataset, seed: int, time_limit: float) -> dict[str, Any]:
@@ -125,7 +79,6 @@ def _run(settings: Settings, dataset: Dataset, seed: int, time_limit: float) -> 
     run = trainer.run(seed, seconds=time_limit)
     # This is much less than seconds times cores if other programs use the machine.
     processor_seconds = time.process_time() - processor_start
-    print(f"trained for {run.seconds:.1f} s, {run.images:,} images", flush=True)
     evaluation_started = time.perf_counter()
     test = on_device(*dataset.test, "cpu")
     return {

@@ -3,43 +3,41 @@
 Baseline: `airbench94_muon.py` of KellerJordan's cifar10-airbench, read from the path in AIRBENCH
 and run unchanged in this process: the same GPU, the same torch, the same images. Its time is
 its own measurement with CUDA events, which covers whitening, training, and prediction from six
-views. Both are compiled before the runs; compilation is timed separately. AIRBENCH_RUNS is the
-number of runs of each, 20 by default.
+views. Both are compiled before the runs; compilation is timed separately.
 
 The script is not part of this repository; SOURCE is the URL of the version used. Without a GPU or
 without AIRBENCH, the benchmark records nothing and prints the reason.
 """
 
 import contextlib
-import importlib.util
 import os
 import statistics
 import tempfile
 import time
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
 
-from benchmarks._recording import devices, merge_records, record
+from benchmarks._recording import Results, devices
 from helpers import cifar10
 from helpers.cifar10 import Dataset
 from helpers.fast_cifar10.augmentation import on_device
 from helpers.fast_cifar10.recipes import GPU, Settings
 from helpers.fast_cifar10.training import Trainer, synchronize
 
-NAME = "against_airbench"
 SOURCE = (
     "https://raw.githubusercontent.com/KellerJordan/cifar10-airbench/"
     "096d14d9aa92dcc837ab4f1f288dffea2bbe41b7/airbench94_muon.py"
 )
-WHAT = "test accuracy and seconds of alternating runs of the course and airbench"
+RUNS = 20  # of each recipe
+DESCRIPTION = "test accuracy and seconds of alternating runs of the course and airbench"
 Run = dict[str, float]
 
 
-def measure(cifar10_root: Path) -> dict[str, Any]:
+def measure(cifar10_root: Path | str) -> Results:
     """Return all runs of both recipes, mean accuracies, the ratio of times, and compile times."""
     device = devices()[-1]
     script = Path(os.environ.get("AIRBENCH", "")).resolve()
@@ -48,38 +46,33 @@ def measure(cifar10_root: Path) -> dict[str, Any]:
             "not measured: this needs a CUDA GPU, and the path of airbench94_muon.py in AIRBENCH."
         )
         print(f"To download it: curl -fO {SOURCE}")
-        return merge_records(NAME, WHAT, [])
+        return {}
     dataset = cifar10.load(cifar10_root)
-    num_runs = int(os.environ.get("AIRBENCH_RUNS", "20"))
     with _images_for_airbench(dataset):
-        makers: dict[str, Callable[[], Callable[[int], Run]]] = {
-            "airbench": lambda: _prepare_airbench(script, device),
-            "course": lambda: _prepare_course(dataset, device),
-        }
         recipes, warm_up_seconds = {}, {}
-        for name in makers:
+        for name, prepare, source in (
+            ("airbench", _prepare_airbench, script),
+            ("course", _prepare_course, dataset),
+        ):
             start = time.perf_counter()
-            recipes[name] = makers[name]()
+            recipes[name] = prepare(source, device)
             synchronize(device)
             warm_up_seconds[name] = round(time.perf_counter() - start, 2)
         runs: dict[str, list[Run]] = {name: [] for name in recipes}
-        for number in range(num_runs):
+        for number in range(RUNS):
             for name, recipe in recipes.items():
                 runs[name].append(recipe(number))
                 print(number, name, runs[name][-1], flush=True)
-    return merge_records(
-        NAME, WHAT, [record(device, summarize_runs(runs, warm_up_seconds, dataset.provenance))]
-    )
+    command = "AIRBENCH=.../airbench94_muon.py python -m benchmarks against_airbench"
+    results = {"data": dataset.provenance, "warm_up_seconds": warm_up_seconds, "command": command}
+    return {device: results | summarize_runs(runs)}
 
 
-def summarize_runs(
-    runs: dict[str, list[Run]], warm_up_seconds: dict[str, float], provenance: str
-) -> dict[str, Any]:
+def summarize_runs(runs: dict[str, list[Run]]) -> dict[str, Any]:
     """Return the results of the comparison; runs of both recipes with the same number are pairs."""
     pairs = zip(runs["course"], runs["airbench"], strict=True)
     ratios = [ours["seconds"] / theirs["seconds"] for ours, theirs in pairs]
     return {
-        "data": provenance,
         "baseline": "airbench",
         "runs": runs,
         "accuracy_mean": {
@@ -92,8 +85,6 @@ def summarize_runs(
         },
         "ratio_of_times_median": round(statistics.median(ratios), 3),
         "ratio_of_times_range": [round(min(ratios), 3), round(max(ratios), 3)],
-        "warm_up_seconds": warm_up_seconds,
-        "command": f"AIRBENCH=.../airbench94_muon.py python -m benchmarks {NAME}",
     }
 
 
@@ -118,7 +109,8 @@ def _prepare_course(
 
 
 def _prepare_airbench(script: Path, device: torch.device) -> Callable[[int], Run]:
-    module = load_script(script)
+    module = types.ModuleType("airbench_script")  # so that its main block does not run
+    exec(compile(script.read_text(encoding="utf-8"), script, "exec"), vars(module))
     reported: dict[str, Any] = {}
     # The script passes its local variables to this function, including its measured time.
     module.print_training_details = lambda variables, is_final_entry: reported.update(variables)
@@ -131,18 +123,6 @@ def _prepare_airbench(script: Path, device: torch.device) -> Callable[[int], Run
         return {"accuracy": accuracy, "seconds": reported["time_seconds"]}
 
     return run
-
-
-def load_script(path: Path) -> ModuleType:
-    """Import the Python file at `path` as a module, without running its main block."""
-    spec = importlib.util.spec_from_file_location("airbench_script", path)
-    if spec is None or spec.loader is None:
-        raise ValueError(
-            f"AIRBENCH={path} is not a Python file: set it to the path of airbench94_muon.py."
-        )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @contextlib.contextmanager

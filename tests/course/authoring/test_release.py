@@ -13,7 +13,7 @@ from course.authoring.build import build
 from course.authoring.release import release
 from course.authoring.up_to_date import find_outdated
 from course.course_folder import CourseError, open_course
-from tests.rules.links import Links
+from tests.rules.pages import Links
 
 ROOT = Path(__file__).parents[3]
 OLD = "somebody/a-course"

@@ -20,7 +20,7 @@ from course import cli, files
 from course.authoring.stored_outputs import RESULT_TYPE
 from course.batch.finished_runs import FinishedRuns
 from course.execution import engine as engine_module
-from tools.killed_batch import entries_of, is_alive, kill_and_finish, rows_of
+from tests.course.batch.killed_batch import entries_of, is_alive, kill_and_finish, rows_of
 
 PARAMETERS = 'x: int = 1\nseed: int = 0\nmode: str = "good"\nlr: float = 0.1\n'
 WORK = f"""\

@@ -167,7 +167,7 @@ def test_ignores_hidden_and_unrelated_files(small_cifar10):
 
 
 def test_decodes_real_images_as_pillow_does(real_root, tmp_path):
-    """Compare one image in a hundred; benchmarks/loading_cifar10.py compares all of them."""
+    """Compare one image in a hundred."""
     if not real_root.is_file():
         pytest.skip("needs CIFAR10_ROOT to be an archive of image folders")
     contents = read(real_root)

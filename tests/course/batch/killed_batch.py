@@ -1,21 +1,11 @@
-"""Kill a batch at random times, let it finish, and check that no run is lost or repeated.
-
-`python -m tools.killed_batch` kills a batch of 24 runs of lesson 03 three times. The tests kill a
-batch of short runs once.
-"""
+"""Kill a batch at random times and let it finish, to check that no run is lost or repeated."""
 
 import csv
 import json
-import random
 import subprocess
-import sys
-import tempfile
 import time
-from pathlib import Path
 
 import psutil
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def is_alive(pid):
@@ -64,25 +54,3 @@ def _add_entries(entries, out):
     for entry in entries_of(out):
         # A finished run must never run again.
         assert entries.setdefault(entry["id"], entry) == entry
-
-
-def main():
-    """Kill a batch of 24 runs three times; print its progress at each kill and the final state."""
-    rng = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else None)
-    with tempfile.TemporaryDirectory() as name:
-        out = Path(name) / "out"
-        command = [sys.executable, "-m", "course.cli", "--root", str(ROOT), "batch"]
-        command += ["03", "--grid", "seed", *map(str, range(24)), "--jobs", "2", "--out", str(out)]
-        counts = kill_and_finish(command, out, 3, 5, rng)
-        rows = rows_of(out)
-        seeds = sorted(int(row["parameter.seed"]) for row in rows)
-        notebooks = len(list((out / "notebooks").glob("*.ipynb")))
-    print(f"Killed when {counts} of 24 runs were finished.")
-    print(f"{len(rows)} rows, {len({row['id'] for row in rows})} runs, {notebooks} notebooks.")
-    assert seeds == list(range(24))
-    assert {row["status"] for row in rows} == {"passed"}
-    assert notebooks == 24
-
-
-if __name__ == "__main__":
-    main()
