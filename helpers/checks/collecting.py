@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -167,6 +167,7 @@ class Collector:
         name: str = "",
         may_fail: bool = False,
         watch: bool = True,
+        within: AbstractContextManager[Any] | None = None,
         **kwargs: Any,
     ) -> Facts:
         """Call the student's function within the limits and return the facts.
@@ -179,6 +180,7 @@ class Collector:
             name: its name in messages.
             may_fail: return the facts of a failed call instead of raising `CallFailed`.
             watch: record copies and waits, which takes time.
+            within: a context for the call alone, such as a meter.
 
         Raises:
             CallFailed: the call failed, or was stopped by a limit.
@@ -188,7 +190,7 @@ class Collector:
         error = self._find_misuse(function, args, kwargs)
         if error is None:
             recorder = Watch() if watch else None
-            with restore_settings(), recorder or nullcontext():
+            with restore_settings(), recorder or nullcontext(), within or nullcontext():
                 tracked = torch.is_grad_enabled()
                 try:
                     value = self._limits.run(function, *args, **kwargs)

@@ -1,67 +1,123 @@
-"""Lab 07, exercise 1: `training_bytes`."""
+"""Lab 07, exercise 1: the bytes of weights, buffers, gradients and states, in blocks."""
 
-import torch
 from torch import nn
 
-from helpers.checks.comparing import find_devices
-from helpers.checks.descriptions import describe, is_int
-from helpers.checks.lab_07.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.plain import is_int
 from helpers.memory import allocated_size
 
+answers = "training_bytes(net, states)"
+points = 2
+success = "You know what training keeps before you start it."
+section = "Gradients and optimizer states"
 
-@lab.exercise(1, points=2, success_message="You know what training keeps before you start it.")
-def exercise_1(trial: Trial, training_bytes: Answer) -> None:
-    """`training_bytes(net, states)`: weights, buffers, gradients and states, in blocks."""
+
+def cases(draw):
     # The first weight is a multiple of 512 bytes, which is not rounded up further.
-    sizes = [trial.random.randrange(*bounds) for bounds in ((16, 65, 16), (8, 65, 8), (3, 60))]
-    for norm, frozen, shared, double in (
-        (0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (1, 1, 0, 0), (0, 0, 0, 1),
-    ):  # fmt: skip
-        net = _network(sizes, norm=norm, frozen=frozen, shared=shared)
-        if double:
-            net.double()
-        trained = [parameter.requires_grad for parameter in net.parameters()]
+    sizes = [draw.randrange(*bounds) for bounds in ((16, 65, 16), (8, 65, 8), (3, 60))]
+    for kinds in ((), ("norm",), ("frozen",), ("shared",), ("norm", "frozen"), ("double",)):
         for states in (0, 1, 2):
-            expected = _expected(net, states)
-            result = trial.result_of(training_bytes, net, states)
-            devices = find_devices(net)
-            trial.expect(devices == {torch.device("cpu")}, "net-moved", found=devices.pop())
-            same = trained == [parameter.requires_grad for parameter in net.parameters()]
-            trial.expect(same, "trained-changed")
-            trial.expect(is_int(result), "not-an-int", found=describe(result))
-            details = {"states": states, "expected": f"{expected:,}", "found": f"{result:,}"}
-            if result == expected:
-                continue
-            trial.expect(not double, "different-dtype", **details)
-            if states == 0 and not (norm or frozen or shared):
-                # In later cases, another mistake may give the same number by coincidence.
-                unrounded = _expected(net, states, block=False)
-                trial.expect(result != unrounded, "not-rounded", **details)
-                trial.expect(result != allocated_size(unrounded), "rounded-once", **details)
-            trial.expect(not shared, "counted-twice", **details)
-            trial.expect(not frozen, "frozen", **details)
-            trial.expect(not norm, "buffers", **details)
-            trial.expect(states == 0, "states", **details)
-            raise trial.wrong("wrong-bytes", **details)
+            yield {"sizes": sizes, "kinds": kinds, "states": states}
 
 
-def _network(sizes: list[int], *, norm: int, frozen: int, shared: int) -> nn.Module:
-    first, hidden, last = sizes
+def build(case):
+    first, hidden, last = case.sizes
     net = nn.Sequential(nn.Linear(first, hidden), nn.ReLU(), nn.Linear(hidden, last))
-    if norm:
+    if "norm" in case.kinds:
         net.insert(1, nn.BatchNorm1d(hidden))
-    if frozen:
+    if "frozen" in case.kinds:
         net[0].requires_grad_(False)
-    if shared:
-        tied = nn.Linear(hidden, last)
-        tied.weight = net[-1].weight
-        net.append(tied)
-    return net
+    if "shared" in case.kinds:
+        net.append(nn.Linear(hidden, last))
+        net[-1].weight = net[-2].weight
+    return net.double() if "double" in case.kinds else net
 
 
-def _expected(net: nn.Module, states: int, block: bool = True) -> int:
-    size = allocated_size if block else int
-    total = sum(size(tensor.nbytes) for tensor in [*net.parameters(), *net.buffers()])
+def collect(call, case, training_bytes):
+    net = build(case)
+    facts = call(training_bytes, net, case.states)
+    return facts.add(net=net)
+
+
+def total(case, size=allocated_size):
+    net = build(case)
+    kept = sum(size(tensor.nbytes) for tensor in [*net.parameters(), *net.buffers()])
     trained = [parameter for parameter in net.parameters() if parameter.requires_grad]
-    return total + sum((1 + states) * size(parameter.nbytes) for parameter in trained)
+    return kept + sum((1 + case.states) * size(parameter.nbytes) for parameter in trained)
+
+
+def right(case):
+    return total(case)
+
+
+def texts(f):
+    return {"expected": f"{f.right:,}", "found": f"{f.value:,}"}
+
+
+def in_case_of(*kinds):
+    """Return the row for an answer that is wrong for networks of these kinds."""
+    return lambda f: {*kinds} & {*f.case.kinds} and texts(f)
+
+
+def equals(bytes_of):
+    # In later cases, another mistake may give the same number by coincidence.
+    return lambda f: f.case.states == 0 and f.value == bytes_of(f.case) and texts(f)
+
+
+returns = ("not-an-int", lambda value, case: is_int(value))
+side_effects = {
+    "net-moved": lambda f: f.net.devices != ["cpu"] and {"found": f.net.devices[0]},
+    "trained-changed": lambda f: (
+        [x.requires_grad for x in f.net.parameters.values()]
+        != [x.requires_grad for x in build(f.case).parameters()]
+    ),
+}
+mistakes = {
+    "different-dtype": in_case_of("double"),
+    "not-rounded": lambda f: not f.case.kinds and equals(lambda case: total(case, int))(f),
+    "rounded-once": lambda f: (
+        not f.case.kinds and equals(lambda case: allocated_size(total(case, int)))(f)
+    ),
+    "counted-twice": in_case_of("shared"),
+    "frozen": in_case_of("frozen"),
+    "buffers": in_case_of("norm"),
+    "states": lambda f: f.case.states and texts(f),
+    "wrong-bytes": texts,
+}
+hints = """
+not-an-int: `training_bytes` returns {found}, but a number of bytes is an `int`.
+    -> Use `//` to divide, and return the number itself.
+    see: Weights
+not-rounded: With {states} states, {expected} bytes are allocated, but you return {found}: the bytes
+    without rounding.
+    -> In which multiples does PyTorch allocate GPU memory?
+    see: Weights
+rounded-once: With {states} states, {expected} bytes are allocated, but you return {found}: the sum
+    is rounded once.
+    -> Each tensor gets blocks of its own. What do you round?
+    see: Weights
+net-moved: After `training_bytes`, the network is on {found}. It was on the CPU and should stay
+    there.
+    -> You can compute the bytes from the tensors' sizes, without a GPU.
+trained-changed: After `training_bytes`, `requires_grad` of a parameter is different from before.
+    -> The sizes are all that you need. Which line changes the network?
+different-dtype: This network is in float64. With {states} states, {expected} bytes are allocated,
+    but you return {found}.
+    -> How many bytes does one element of this dtype take?
+    see: Weights
+frozen: This network has parameters with `requires_grad=False`. With {states} states, {expected}
+    bytes are allocated, but you return {found}.
+    -> Which of the weights, gradients and states does an untrained parameter have?
+buffers: This network has a `BatchNorm1d`. With {states} states, {expected} bytes are allocated, but
+    you return {found}.
+    -> Which tensors of a network are not parameters? Do they have gradients?
+counted-twice: In this network, two layers share a weight. With {states} states, {expected} bytes
+    are allocated, but you return {found}.
+    -> How many copies of the shared weight exist, and how many do you count?
+    see: Weights
+states: The sum is right for an optimizer without states, but with {states} states per parameter,
+    {expected} bytes are allocated. You return {found}.
+    -> How many tensors of its size does training keep per parameter?
+wrong-bytes: For a network of plain linear layers and an optimizer without states, {expected} bytes
+    are allocated, but you return {found}.
+    -> Add up two things: the weights, and what the backward pass creates.
+"""

@@ -1,77 +1,99 @@
-"""Lab 07, exercise 2: `compute_losses`."""
-
-from collections.abc import Callable
-from typing import Any
+"""Lab 07, exercise 2: one loss per batch, and no activations."""
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
-from helpers.checks.descriptions import describe, is_number
-from helpers.checks.lab_07.shared import PeakMeter, lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.lab_07.shared import PeakMeter
+from helpers.checks.plain import describe, first, is_number, is_tensor
+
+answers = "compute_losses(net, batches)"
+points = 2
+success = "Only numbers are left, and no graph was built."
+section = "Leaks"
 
 
-@lab.exercise(2, points=2, success_message="Only numbers are left, and no graph was built.")
-def exercise_2(trial: Trial, compute_losses: Answer) -> None:
-    """`compute_losses(net, batches)`: one loss per batch, and no activations."""
+def cases(draw):
     for training in (True, False):
-        count = trial.random.randint(3, 5)
-        net = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Dropout(0.5), nn.Linear(64, 5))
-        net.to(trial.device).train(training)
         batches = [
-            (trial.normal(128, 32, device=trial.device), trial.integers(0, 5, (128,), trial.device))
-            for _ in range(count)
+            (draw.normal(128, 32, device=draw.device), draw.integers(0, 5, (128,), draw.device))
+            for _ in range(draw.randint(3, 5))
         ]
-        net.eval()
-        with torch.no_grad():
-            expected = [F.cross_entropy(net(X), y).item() for X, y in batches]
-        net.train(training)
-        modes_in_forward: set[bool] = set()
-        net[2].register_forward_hook(_make_mode_hook(modes_in_forward))
-        result, saved, live = trial.observe(_evaluate, compute_losses, net, batches)
-        trial.expect(isinstance(result, list), "not-a-list", found=describe(result))
-        trial.expect(len(result) == count, "not-one-per-batch", found=len(result), count=count)
-        for loss in result:
-            has_graph = isinstance(loss, Tensor) and loss.requires_grad
-            trial.expect(not has_graph, "keeps-graph", kept=f"{live:,}")
-            trial.expect(is_number(loss), "not-numbers", found=describe(loss))
-        trial.expect(not saved, "builds-graph", count=saved)
-        # The losses cannot show this: dropout changes the mean of many examples only a little.
-        trial.expect(True not in modes_in_forward, "in-training-mode")
-        for loss_value, expected_loss in zip(result, expected, strict=True):
-            close = abs(loss_value - expected_loss) < 1e-2 + 1e-2 * abs(expected_loss)
-            rounded = loss_value == round(loss_value, 3)
-            details = {"found": f"{loss_value:.5f}", "wanted": f"{expected_loss:.5f}"}
-            trial.expect(close and not rounded, "different-losses", **details)
-        modes = {module.training for module in net.modules()}
-        trial.expect(modes == {training}, "mode-changed", before=training)
-        trial.expect(not trial.gradients_disabled, "gradients-off")
-        any_frozen = any(not parameter.requires_grad for parameter in net.parameters())
-        trial.expect(not any_frozen, "parameters-frozen")
+        case = {"before": training, "seed": draw.randrange(2**31), "device": draw.device}
+        yield {**case, "batches": batches, "count": len(batches)}
 
 
-def _evaluate(
-    trial: Trial, compute_losses: Answer, net: nn.Module, batches: list[tuple[Tensor, Tensor]]
-) -> tuple[Any, int, int]:
-    """Return the result, how many tensors autograd saved, and the bytes still in use."""
-    saved: list[int] = []
-    hooks = torch.autograd.graph.saved_tensors_hooks(_make_pack_hook(saved), lambda tensor: tensor)
-    with hooks, PeakMeter() as meter:
-        result = trial.result_of(compute_losses, net, batches)
-    return result, len(saved), meter.live
+def build(case):
+    torch.manual_seed(case.seed)
+    return nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Dropout(0.5), nn.Linear(64, 5))
 
 
-def _make_pack_hook(saved: list[int]) -> Callable[[Tensor], Tensor]:
-    def pack(tensor: Tensor) -> Tensor:
+def collect(call, case, compute_losses):
+    net, saved, modes = build(case).to(case.device).train(case.before), [], set()
+    batches = [(X.make(), y.make()) for X, y in case.batches]
+    net[2].register_forward_hook(lambda layer, *_: modes.add(layer.training))
+
+    def pack(tensor):
         saved.append(tensor.nbytes)
         return tensor.detach()
 
-    return pack
+    with (
+        torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor),
+        PeakMeter() as meter,
+    ):
+        facts = call(compute_losses, net, batches, watch=False)
+    return facts.add(net=net, modes=modes, saved=len(saved), kept=f"{meter.live:,}")
 
 
-def _make_mode_hook(modes: set[bool]) -> Callable[..., None]:
-    def hook(layer: nn.Module, *_: object) -> None:
-        modes.add(layer.training)
+def right(case):
+    net = build(case).eval()
+    return [F.cross_entropy(net(X.values), y.values).item() for X, y in case.batches]
 
-    return hook
+
+def wrong_loss(f):
+    """Return the first loss that differs, or was rounded."""
+    return first(
+        (abs(found - wanted) > 1e-2 + 1e-2 * abs(wanted) or found == round(found, 3))
+        and {"found": f"{found:.5f}", "wanted": f"{wanted:.5f}"}
+        for found, wanted in zip(f.value, f.right, strict=True)
+    )
+
+
+returns = ("not-a-list", lambda value, case: isinstance(value, list))
+side_effects = {
+    "not-one-per-batch": lambda f: len(f.value) != f.case.count and {"found": len(f.value)},
+    "keeps-graph": lambda f: any(is_tensor(loss) and loss.requires_grad for loss in f.value),
+    "not-numbers": lambda f: first(
+        not is_number(loss) and {"found": describe(loss)} for loss in f.value
+    ),
+    "builds-graph": lambda f: f.saved and {"count": f.saved},
+    # The losses cannot show this: dropout changes the mean of many examples only a little.
+    "in-training-mode": lambda f: True in f.modes,
+    "different-losses": wrong_loss,
+    "mode-changed": lambda f: {*f.net.modes.values()} != {f.case.before},
+    "gradients-off": lambda f: f.gradients_left_off,
+    "parameters-frozen": lambda f: not all(p.requires_grad for p in f.net.parameters.values()),
+}
+hints = """
+not-a-list: `compute_losses` returns {found}, but it should return a list.
+    -> Start with an empty list, and append to it for each batch.
+not-one-per-batch: There are {count} batches, but the list has {found} losses.
+    -> Which line appends, and how often does it run?
+keeps-graph: A loss in your list still has its graph: the list keeps {kept} bytes.
+    -> A loss refers to everything that its gradient would need. What can you append instead?
+not-numbers: The list contains {found}, but it should contain Python numbers.
+    -> Which method of a tensor with one element returns its number?
+builds-graph: Only numbers are left at the end, but during the loop autograd kept {count} tensors.
+    -> `backward` is never called here. How do you tell autograd this in advance?
+in-training-mode: Your losses come from a network in training mode: its dropout is on.
+    -> Which method switches a network to evaluation mode?
+different-losses: For one batch, the loss in evaluation mode is {wanted}, but your list has {found}.
+    -> Use `F.cross_entropy` of the network's scores, averaged over the batch.
+mode-changed: Before the call, `net.training` was {before}; after the call, it is different.
+    -> Keep `net.training` before you change the mode, and restore it with `net.train(...)`.
+gradients-off: After `compute_losses`, gradients are turned off everywhere: the next training step
+    would fail.
+    -> Use a `with` block, which restores the setting at its end.
+parameters-frozen: After `compute_losses`, parameters of the network have `requires_grad=False`.
+    -> Do not change the network. Which `with` block turns gradients off temporarily?
+"""

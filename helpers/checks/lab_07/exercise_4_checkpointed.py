@@ -1,95 +1,117 @@
-"""Lab 07, exercise 4: `checkpointed`."""
+"""Lab 07, exercise 4: the layers one after another, each with a checkpoint."""
 
-import copy
-from typing import Any
+import torch
+from torch import nn
 
-from torch import Tensor, nn
+from helpers.checks.lab_07.shared import PeakMeter
+from helpers.checks.plain import are_close, is_close, is_tensor
 
-from helpers.checks.comparing import close
-from helpers.checks.descriptions import describe
-from helpers.checks.lab_07.shared import PeakMeter, both_close, lab, same_gradients
-from helpers.checks.trial import Answer, Trial
+answers = "checkpointed(layers, X)"
+points = 3
+success = "Each layer keeps only its input, and the gradients are the same."
+section = "3. Activation checkpointing"
 
 
-class _Layer(nn.Module):
+def cases(draw):
+    for leaf in (False, True):
+        count, width = draw.randint(3, 5), draw.randrange(16, 33, 8)
+        case = {"count": count, "width": width, "leaf": leaf, "seed": draw.randrange(2**31)}
+        yield {**case, "device": draw.device, "X": draw.normal(1024, width).values}
+
+
+class Layer(nn.Module):
     """A layer that records each of its forward passes."""
 
-    def __init__(self, number: int, width: int, runs: list[int]) -> None:
+    def __init__(self, number, width, runs):
         super().__init__()
         self.number, self.runs = number, runs
         self.inner = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.LayerNorm(width))
 
-    def __deepcopy__(self, memo: dict) -> "_Layer":
-        twin = _Layer(self.number, self.inner[0].in_features, [])
-        twin.load_state_dict(self.state_dict())
-        return twin.to(self.inner[0].weight.device)
-
-    def forward(self, X: Tensor) -> Tensor:
+    def forward(self, X):
         """Map `(N, width)` to `(N, width)`."""
         self.runs.append(self.number)
         return self.inner(X)
 
 
-@lab.exercise(
-    4, points=3, success_message="Each layer keeps only its input, and the gradients are the same."
-)
-def exercise_4(trial: Trial, checkpointed: Answer) -> None:
-    """`checkpointed(layers, X)`: the layers one after another, each with a checkpoint."""
-    for leaf in (False, True):
-        count, width = trial.random.randint(3, 5), trial.random.randrange(16, 33, 8)
-        runs: list[int] = []
-        layers = nn.ModuleList(_Layer(number, width, runs) for number in range(count))
-        layers.to(trial.device)
-        twins = copy.deepcopy(layers)
-        X = trial.normal(1024, width, device=trial.device, requires_grad=leaf)
-        twin_X = X.detach().clone().requires_grad_(leaf)
-        weights = trial.normal(1024, width, device=trial.device)
-        result, kept_bytes, order, recomputed, requires_grad = trial.observe(
-            _both_passes, checkpointed, layers, X, weights
-        )
-        right_shape = isinstance(result, Tensor) and result.shape == X.shape
-        trial.expect(right_shape, "not-scores", found=describe(result))
-        in_training = all(module.training for module in layers.modules())
-        trial.expect(in_training, "evaluation-mode", name="checkpointed")
-        trial.expect(requires_grad <= leaf, "input-changed")
-        expected = twin_X
-        for twin in twins:
-            expected = twin(expected)
-        trial.expect(order == list(range(count)), "wrong-order", found=order)
-        trial.expect(close(result, expected), "different-result")
-        trial.expect(result.requires_grad, "no-gradients")
-        (expected * weights).sum().backward()
-        trial.expect(same_gradients(layers, twins), "different-gradients")
-        trial.expect(not leaf or both_close(X.grad, twin_X.grad), "different-gradients")
-        trial.expect(recomputed, "nothing-recomputed")
-        all_recomputed = sorted(recomputed) == list(range(count))
-        trial.expect(
-            all_recomputed, "not-all-recomputed", found=sorted(set(recomputed)), count=count
-        )
-        trial.expect(recomputed == list(reversed(range(count))), "recomputed-together")
-        # The inputs of the layers and the result; checkpoints also save generator states.
-        max_bytes = (count + 0.5) * X.nbytes
-        trial.expect(
-            kept_bytes <= max_bytes,
-            "keeps-more",
-            kept=f"{kept_bytes:,}",
-            most=f"{int(max_bytes):,}",
-        )
+def build(case, runs):
+    torch.manual_seed(case.seed)
+    return nn.ModuleList(Layer(number, case.width, runs) for number in range(case.count))
 
 
-def _both_passes(
-    trial: Trial, checkpointed: Answer, layers: nn.ModuleList, X: Tensor, weights: Tensor
-) -> tuple[Any, int, list[int], list[int], bool]:
-    """Return the result, the bytes kept for the backward pass, and the layers run in each pass.
-
-    Also return whether X requires gradients after the call.
-    """
-    runs = layers[0].runs
-    with PeakMeter() as meter:
-        meter.exclude(X)
-        result = trial.result_of(checkpointed, layers, X)
-        order, kept_bytes = list(runs), meter.live
+def collect(call, case, checkpointed):
+    runs = []
+    layers, X = build(case, runs).to(case.device), case.X.clone().to(case.device)
+    X.requires_grad_(case.leaf)
+    meter = PeakMeter(X)
+    facts = call(checkpointed, layers, X, watch=False, within=meter)
+    facts.add(order=list(runs), bytes_kept=meter.live, leaf_after=X.requires_grad)
     runs.clear()
-    if isinstance(result, Tensor) and result.shape == X.shape and result.requires_grad:
-        (result * weights).sum().backward()
-    return result, kept_bytes, order, list(runs), X.requires_grad
+    if isinstance(facts.result, torch.Tensor) and facts.result.requires_grad:
+        (facts.result * facts.result.detach().cos()).sum().backward()
+    return facts.add(layers=layers, recomputed=runs, gradient=X.grad)
+
+
+def right(case):
+    """Return the result, and the gradients of X and the parameters."""
+    layers, X = build(case, []), case.X.clone().requires_grad_(case.leaf)
+    result = X
+    for layer in layers:
+        result = layer(result)
+    (result * result.detach().cos()).sum().backward()
+    return result.detach(), X.grad, [parameter.grad for parameter in layers.parameters()]
+
+
+def same_gradients(f):
+    found = [x for x in (f.gradient, *f.layers.gradients.values()) if x is not None]
+    expected = [x for x in (f.right[1], *f.right[2]) if x is not None]
+    return are_close(found, expected, 1e-2, 1e-3)
+
+
+def all_layers(f):
+    return list(range(f.case.count))
+
+
+def keeps_more(f):
+    # The inputs of the layers and the result; checkpoints also save generator states.
+    most = int((f.case.count + 0.5) * f.case.X.nbytes)
+    return f.bytes_kept > most and {"kept": f"{f.bytes_kept:,}", "most": f"{most:,}"}
+
+
+returns = ("not-scores", lambda value, case: is_tensor(value) and value.shape == case.X.shape)
+side_effects = {
+    "evaluation-mode": lambda f: False in f.layers.modes.values(),
+    "input-changed": lambda f: f.leaf_after and not f.case.leaf,
+    "wrong-order": lambda f: f.order != all_layers(f) and {"found": f.order},
+    "different-result": lambda f: not is_close(f.value, f.right[0]),
+    "no-gradients": lambda f: not f.value.requires_grad,
+    "different-gradients": lambda f: not same_gradients(f),
+    "nothing-recomputed": lambda f: not f.recomputed,
+    "not-all-recomputed": lambda f: (
+        sorted(f.recomputed) != all_layers(f) and {"found": sorted({*f.recomputed})}
+    ),
+    "recomputed-together": lambda f: f.recomputed != all_layers(f)[::-1],
+    "keeps-more": keeps_more,
+}
+hints = """
+not-scores: `checkpointed` returns {found}, but it should return the output of the last layer.
+    -> Assign the result of each checkpoint to the input of the next.
+wrong-order: The layers ran in the order {found} in the forward pass.
+    -> Each layer runs once, from the first to the last, each on the output of the one before.
+input-changed: After `checkpointed`, `X` requires gradients, which it did not before.
+    -> `X` belongs to the caller. With which value of `use_reentrant` can it stay as it is?
+different-result: The result differs from applying the layers one after another.
+    -> What is the input of the second layer?
+no-gradients: The result does not require gradients, so nothing can be trained.
+    -> The input does not require gradients. Which value of `use_reentrant` handles that?
+different-gradients: The result is right, but the gradients differ from those without checkpoints.
+    -> Is every layer called inside `checkpoint`, with nothing detached in between?
+nothing-recomputed: No layer ran again in the backward pass: all activations were kept.
+    -> Which function keeps only the input of what it calls?
+not-all-recomputed: In the backward pass, only layers {found} of {count} ran again.
+    -> Is every layer inside a checkpoint, the first and the last too?
+recomputed-together: In the backward pass, several layers ran again together, so their activations
+    were in memory at the same time.
+    -> How many layers are in one call to `checkpoint`?
+keeps-more: After the forward pass, {kept} bytes are kept, but it should be at most {most}.
+    -> Does something else, such as a list, hold a tensor?
+"""
