@@ -12,7 +12,6 @@ from course.batch.command import add_batch
 from course.command_line import handle_sigterm_as_ctrl_c, positive_int
 from course.course_folder import PLACEHOLDER_REPOSITORY, CourseError, open_course
 from course.grading import command as grading
-from course.translation.command import add_translate
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_release(commands)
     grading.add_grade(commands)
     grading.add_similar(commands)
-    add_translate(commands)
+    _add_translate(commands)
     return parser
 
 
@@ -64,30 +63,21 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
         "are built too. Up-to-date notebooks are skipped; those with unchanged code keep their "
         "outputs.",
     )
-    command.add_argument(
-        "names",
-        nargs="*",
-        metavar="NAME",
-        help="lessons, labs as labs/NAME, or translations as es or es/NAME (default: all)",
-    )
-    command.add_argument(
-        "--check",
-        action="store_true",
-        help="only list what is out of date, and fail if the list is not empty",
-    )
-    command.add_argument(
-        "--force",
-        action="store_true",
-        help="also execute notebooks that are up to date or whose code is unchanged",
-    )
-    command.add_argument(
-        "--cell-timeout",
-        type=positive_int,
-        default=1800,
-        metavar="SECONDS",
-        help="time limit per cell (default: 1800)",
-    )
+    names = "lessons, labs as labs/NAME, or translations as es or es/NAME (default: all)"
+    command.add_argument("names", nargs="*", metavar="NAME", help=names)
+    check = "only list what is out of date, and fail if the list is not empty"
+    command.add_argument("--check", action="store_true", help=check)
+    force = "also execute notebooks that are up to date or whose code is unchanged"
+    command.add_argument("--force", action="store_true", help=force)
+    _add_cell_timeout(command, 1800)
     command.set_defaults(command=_build)
+
+
+def _add_cell_timeout(command: argparse.ArgumentParser, default: int) -> None:
+    text = "time limit per cell (default: %(default)s)"
+    command.add_argument(
+        "--cell-timeout", type=positive_int, default=default, metavar="SECONDS", help=text
+    )
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -132,19 +122,9 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
         help="set a parameter in every notebook that has it; can be repeated",
     )
     command.add_argument("--out", type=Path, metavar="DIR", help="write into this empty folder")
-    command.add_argument(
-        "--jobs",
-        type=positive_int,
-        metavar="N",
-        help="notebooks to run at once (default: as many as cores and memory allow; 1 on a GPU)",
-    )
-    command.add_argument(
-        "--cell-timeout",
-        type=positive_int,
-        default=3600,
-        metavar="SECONDS",
-        help="time limit per cell (default: 3600)",
-    )
+    jobs = "notebooks to run at once (default: as many as cores and memory allow; 1 on a GPU)"
+    command.add_argument("--jobs", type=positive_int, metavar="N", help=jobs)
+    _add_cell_timeout(command, 3600)
     command.set_defaults(command=_run)
 
 
@@ -173,12 +153,8 @@ def _add_release(commands: argparse._SubParsersAction) -> None:
         description="Write the repository of the course into pyproject.toml, the pages, the "
         "sources and the generated cells of all notebooks. Does not execute or push anything.",
     )
-    command.add_argument(
-        "--repo",
-        required=True,
-        metavar="OWNER/NAME",
-        help="the repository on GitHub, or its URL",
-    )
+    repository = "the repository on GitHub, or its URL"
+    command.add_argument("--repo", required=True, metavar="OWNER/NAME", help=repository)
     command.add_argument("--tag", metavar="TAG", help="a tag or branch (default: the current one)")
     command.set_defaults(command=_release)
 
@@ -202,8 +178,7 @@ def _add_doctor(commands: argparse._SubParsersAction) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from course.doctor.diagnostics import Level
-    from course.doctor.doctor import as_json, doctor, format_findings
+    from course.doctor.doctor import as_json, count_problems, doctor, format_findings
 
     try:
         root = open_course(options.root).root
@@ -211,7 +186,45 @@ def _doctor(options: argparse.Namespace) -> int:
         root = None
     findings = doctor(root)
     print(as_json(findings) if options.json else format_findings(findings))
-    return int(any(finding.level == Level.PROBLEM for finding in findings))
+    return int(count_problems(findings) > 0)
+
+
+def _add_translate(commands: argparse._SubParsersAction) -> None:
+    command = commands.add_parser(
+        "translate",
+        help="update the texts to translate, and check their translations",
+        description="Process the translations in locale/LANGUAGE. See docs/translating.md.",
+    )
+    actions = command.add_subparsers(required=True, metavar="ACTION", dest="action")
+    action = actions.add_parser("update", help="update the PO files to match the English texts")
+    action.add_argument("names", nargs="*", metavar="LANGUAGE", help="such as es (default: all)")
+    action = actions.add_parser("export", help="write PO files with only the untranslated texts")
+    action.add_argument("--all", action="store_true", help="include all texts, for a review")
+    action.add_argument("names", nargs="+", metavar="NAME", help="es, es/labs, or a PO file")
+    action = actions.add_parser("import", help="store the translations of exported files")
+    action.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    action = actions.add_parser("check", help="compare code, links, numbers, tags, placeholders")
+    action.add_argument("names", nargs="*", metavar="NAME", help="es, es/labs, or a PO file")
+    actions.add_parser("status", help="count the translated texts")
+    command.set_defaults(command=_translate)
+
+
+def _translate(options: argparse.Namespace) -> int:
+    from course.translation import actions
+
+    course = open_course(options.root)
+    match options.action:
+        case "update":
+            actions.update_all(course, options.names)
+        case "export":
+            actions.export(course, options.names, everything=options.all)
+        case "import":
+            return actions.import_files(course, options.files)
+        case "check":
+            return actions.check(course, options.names)
+        case "status":
+            actions.status(course)
+    return 0
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ students get instead of an answer may follow it, commented out between `### BEGI
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import Counter
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
@@ -19,6 +19,8 @@ from course.course_folder import CourseError
 
 _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
 _BEGIN_GIVEN, _END_GIVEN = "### BEGIN GIVEN", "### END GIVEN"
+_MARKERS = (_BEGIN, _END, _BEGIN_GIVEN, _END_GIVEN)
+_MARKERS_IN_ORDER = re.compile(f"(?:{_BEGIN}\n{_END}\n(?:{_BEGIN_GIVEN}\n{_END_GIVEN}\n)?)+")
 # Matches whole lines, so that the code after an answer keeps its indentation.
 _GIVEN = re.compile(rf"(?ms)^[ \t]*{_BEGIN_GIVEN}\n(?P<given>.*?)^[ \t]*{_END_GIVEN}\n")
 _ANSWER = re.compile(
@@ -27,102 +29,80 @@ _ANSWER = re.compile(
 _DEFINITION = re.compile(r"^(\s*)(?:async )?(?:def|class) (\w+)")
 
 
-def student_cells(source: Source) -> list[NotebookNode]:
-    """Return the lab's cells with every answer replaced by a stub or the given code."""
-    return _cells(source, _replace_answers)
-
-
-def solution_cells(source: Source) -> list[NotebookNode]:
-    """Return the lab's cells with the answers between nbgrader's markers."""
-    return _cells(source, lambda code, exercise, task: _remove_given_code(code))
-
-
-def nbgrader_metadata(
-    grade_id: str, *, points: int | None = None, solution: bool = False
-) -> dict[str, object]:
-    """Return nbgrader's metadata for a check (if it has points), an answer, or a locked cell."""
-    is_check = points is not None
-    metadata = {
-        "grade": is_check,
-        "grade_id": grade_id,
-        "locked": not solution,
-        "schema_version": 3,
-        "solution": solution,
-        "task": False,
-    }
-    return {**metadata, "points": points} if is_check else metadata
-
-
-def exercise_points(source: Source) -> dict[int, int]:
-    """Return the points of each exercise by number."""
-    return {
-        cell.metadata["check"]: cell.metadata["points"]
-        for cell in source.cells
-        if "check" in cell.metadata
-    }
-
-
-def check_lab(source: Source) -> None:
-    """Raise `CourseError` if exercises, checks and answer markers do not match."""
-    name = f"labs/source/{source.name}.py"
-    exercises = [c.metadata["exercise"] for c in source.cells if "exercise" in c.metadata]
-    checks = [c.metadata["check"] for c in source.cells if "check" in c.metadata]
-    if sorted(set(exercises)) != list(range(1, len(set(exercises)) + 1)) or not exercises:
-        raise CourseError(f"{name}: the exercises are {exercises}; number them 1, 2, 3 ...")
-    if checks != sorted(set(exercises)):
-        raise CourseError(
-            f"{name}: the checks are {checks}, the exercises {sorted(set(exercises))}. "
-            "Each exercise has one check, in the same order."
-        )
-    for cell in source.cells:
-        location = f"{name}, cell `{cell.source.splitlines()[0] if cell.source else ''}`"
-        if "check" in cell.metadata and type(cell.metadata.get("points")) is not int:
-            raise CourseError(f"{location}: a check needs points=N, where N is an integer.")
-        markers = [line.strip() for line in cell.source.splitlines() if line.strip() in _MARKERS]
-        if markers and "exercise" not in cell.metadata:
-            raise CourseError(f"{location}: answer markers in a cell without exercise=N.")
-        if "exercise" in cell.metadata and not _MARKERS_IN_ORDER.fullmatch(
-            "\n".join(markers) + "\n"
-        ):
-            raise CourseError(
-                f"{location}: an exercise needs {_BEGIN} ... {_END} at least once, each followed "
-                f"by {_BEGIN_GIVEN} ... {_END_GIVEN} if students get code instead of a stub."
-            )
-
-
-_MARKERS = (_BEGIN, _END, _BEGIN_GIVEN, _END_GIVEN)
-_MARKERS_IN_ORDER = re.compile(
-    f"(?:{_BEGIN}\n{_END}\n(?:{_BEGIN_GIVEN}\n{_END_GIVEN}\n)?)+".replace(" ", r"\ ")
-)
-
-
-def _cells(source: Source, change: Callable[[str, int, str | None], str]) -> list[NotebookNode]:
+def lab_cells(source: Source, *, answers: bool) -> list[NotebookNode]:
+    """Return the lab's cells: with answers between nbgrader's markers, or with stubs instead."""
     cells = []
-    parts: dict[int, int] = {}
+    parts: Counter[int] = Counter()
     for index, cell in enumerate(source.cells):
-        metadata = {key: cell.metadata[key] for key in ("tags",) if key in cell.metadata}
+        fields = cell.metadata
+        metadata = {"tags": fields["tags"]} if "tags" in fields else {}
         if cell.cell_type != "code":
             cells.append(new_markdown_cell(cell.source, metadata=metadata))
             continue
         code = cell.source
-        if "exercise" in cell.metadata:
-            number = cell.metadata["exercise"]
-            parts[number] = parts.get(number, 0) + 1
+        if "exercise" in fields:
+            number = fields["exercise"]
+            parts[number] += 1
             part = "" if parts[number] == 1 else f"-{parts[number]}"
-            code = change(code, number, cell.metadata.get("task"))
+            if answers:
+                code = _GIVEN.sub("", code + "\n").removesuffix("\n")
+            else:
+                code = _replace_answers(code, number, fields.get("task"))
             nbgrader = nbgrader_metadata(f"exercise-{number}{part}", solution=True)
-        elif "check" in cell.metadata:
-            number, points = cell.metadata["check"], cell.metadata["points"]
-            nbgrader = nbgrader_metadata(f"check-{number}", points=points)
+        elif "check" in fields:
+            nbgrader = nbgrader_metadata(f"check-{fields['check']}", points=fields["points"])
         else:
             nbgrader = nbgrader_metadata(f"given-{index}")
         cells.append(new_code_cell(code, metadata={**metadata, "nbgrader": nbgrader}))
     return cells
 
 
-def _remove_given_code(code: str) -> str:
-    """Return the cell without the code that students get instead of the answer."""
-    return _GIVEN.sub("", code + "\n").removesuffix("\n")
+def nbgrader_metadata(
+    grade_id: str, *, points: int | None = None, solution: bool = False
+) -> dict[str, object]:
+    """Return nbgrader's metadata for a check (if it has points), an answer, or a locked cell."""
+    metadata = {
+        "grade": points is not None,
+        "grade_id": grade_id,
+        "locked": not solution,
+        "schema_version": 3,
+        "solution": solution,
+        "task": False,
+    }
+    return metadata if points is None else {**metadata, "points": points}
+
+
+def exercise_points(source: Source) -> dict[int, int]:
+    """Return the points of each exercise by number."""
+    checks = [cell.metadata for cell in source.cells if "check" in cell.metadata]
+    return {check["check"]: check["points"] for check in checks}
+
+
+def check_lab(source: Source) -> None:
+    """Raise `CourseError` if exercises, checks and answer markers do not match."""
+    name = f"labs/source/{source.name}.py"
+    exercises = sorted({c.metadata["exercise"] for c in source.cells if "exercise" in c.metadata})
+    checks = [c.metadata["check"] for c in source.cells if "check" in c.metadata]
+    if exercises != list(range(1, len(exercises) + 1)) or not exercises:
+        raise CourseError(f"{name}: the exercises are {exercises}; number them 1, 2, 3 ...")
+    if checks != exercises:
+        raise CourseError(
+            f"{name}: the checks are {checks}, the exercises {exercises}. "
+            "Each exercise has one check, in the same order."
+        )
+    for cell in source.cells:
+        lines = cell.source.splitlines()
+        location = f"{name}, cell `{lines[0] if lines else ''}`"
+        if "check" in cell.metadata and type(cell.metadata.get("points")) is not int:
+            raise CourseError(f"{location}: a check needs points=N, where N is an integer.")
+        markers = "".join(f"{line.strip()}\n" for line in lines if line.strip() in _MARKERS)
+        if markers and "exercise" not in cell.metadata:
+            raise CourseError(f"{location}: answer markers in a cell without exercise=N.")
+        if "exercise" in cell.metadata and not _MARKERS_IN_ORDER.fullmatch(markers):
+            raise CourseError(
+                f"{location}: an exercise needs {_BEGIN} ... {_END} at least once, each followed "
+                f"by {_BEGIN_GIVEN} ... {_END_GIVEN} if students get code instead of a stub."
+            )
 
 
 def _replace_answers(code: str, exercise: int, task: str | None) -> str:
@@ -130,17 +110,16 @@ def _replace_answers(code: str, exercise: int, task: str | None) -> str:
 
     def replacement(answer: re.Match[str]) -> str:
         indent, given_code = answer["indent"], answer["given"]
-        if given_code is not None:
-            return "".join(_uncomment(line, indent) + "\n" for line in given_code.splitlines())
-        todo = task or f"write {_enclosing_name(code[: answer.start()].splitlines(), indent)}"
-        return f'{indent}raise NotImplementedError("exercise {exercise}: {todo}")\n'
+        if given_code is None:
+            todo = task or f"write {_enclosing_name(code[: answer.start()].splitlines(), indent)}"
+            return f'{indent}raise NotImplementedError("exercise {exercise}: {todo}")\n'
+        lines = [
+            line.removeprefix(indent).removeprefix("#").removeprefix(" ")
+            for line in given_code.splitlines()
+        ]
+        return "".join(f"{indent}{line}\n" if line.strip() else "\n" for line in lines)
 
     return _ANSWER.sub(replacement, code + "\n").removesuffix("\n")
-
-
-def _uncomment(line: str, indent: str) -> str:
-    text = line.removeprefix(indent).removeprefix("#").removeprefix(" ")
-    return f"{indent}{text}" if text.strip() else ""
 
 
 def _enclosing_name(lines_above: list[str], indent: str) -> str:

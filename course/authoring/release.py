@@ -10,8 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from course.authoring.build import build
-from course.authoring.targets import targets
-from course.authoring.up_to_date import find_outdated
+from course.authoring.up_to_date import find_outdated, targets
 from course.course_folder import CourseError, CourseFolder
 from course.files import write_atomically
 from course.translation.catalogs import languages

@@ -1,4 +1,4 @@
-"""The actions of `course translate`: extract, update, export, import, check, status."""
+"""The actions of `course translate`: update, export, import, check, status."""
 
 from __future__ import annotations
 
@@ -6,41 +6,21 @@ import re
 import sys
 from pathlib import Path
 
-import polib
-
 from course.course_folder import CourseError, CourseFolder
 from course.files import write_atomically
 from course.translation.catalogs import (
     Catalog,
-    accept,
     catalogs,
+    export_text,
+    is_reviewed,
     languages,
     locale_folder,
     problems,
-    propose,
     read_catalog,
+    read_po,
     update,
 )
 from course.translation.documents import document_names, read_document
-from course.translation.working_file import read_working_file, working_text
-
-
-def extract(course: CourseFolder, out: Path) -> None:
-    """Write the English texts of each document as a template, `NAME.pot`."""
-    names = document_names(course)
-    for document in (read_document(course, name) for name in names):
-        template = polib.POFile(wrapwidth=0)
-        template.metadata = {"Content-Type": "text/plain; charset=UTF-8"}
-        for message in document.messages:
-            template.append(
-                polib.POEntry(
-                    msgid=message.text,
-                    comment=message.comment,
-                    occurrences=[(document.source, "")],
-                )
-            )
-        write_atomically(out / f"{document.name}.pot", f"{template}\n")
-    print(f"{len(names)} templates in {out}")
 
 
 def update_all(course: CourseFolder, names: list[str]) -> None:
@@ -56,8 +36,8 @@ def update_all(course: CourseFolder, names: list[str]) -> None:
     documents = [read_document(course, name) for name in document_names(course)]
     for language in selected:
         changed = [d.name for d in documents if update(course, d, language)]
-        print(f"{language}: {len(changed)} files changed{': ' if changed else ''}", end="")
-        print(", ".join(changed))
+        colon = ": " if changed else ""
+        print(f"{language}: {len(changed)} files changed{colon}{', '.join(changed)}")
 
 
 def check(course: CourseFolder, names: list[str]) -> int:
@@ -65,8 +45,7 @@ def check(course: CourseFolder, names: list[str]) -> int:
     findings = [
         problem for catalog in _select(course, names) for problem in problems(course, catalog)
     ]
-    for problem in findings:
-        print(problem, file=sys.stderr)
+    print(*findings, sep="\n", end="\n" if findings else "", file=sys.stderr)
     print(f"{len(findings)} findings")
     return int(bool(findings))
 
@@ -74,54 +53,49 @@ def check(course: CourseFolder, names: list[str]) -> int:
 def status(course: CourseFolder) -> None:
     """Print the number of translated texts by language and document."""
     for language in languages(course):
-        translated = total = unreviewed = 0
+        total = untranslated = unreviewed = 0
         for catalog in catalogs(course, language):
             count, missing = len(catalog.document.messages), len(catalog.missing)
             fuzzy = sum("fuzzy" in entry.flags for entry in catalog.entries.values())
-            translated, total, unreviewed = (
-                translated + count - missing,
+            total, untranslated, unreviewed = (
                 total + count,
+                untranslated + missing,
                 unreviewed + fuzzy,
             )
             if missing:
-                print(f"{language}/{catalog.document.name}: {count - missing} of {count}", end="")
-                print(f", {fuzzy} fuzzy" if fuzzy else "")
-        print(f"{language}: {translated} of {total} texts translated, {unreviewed} fuzzy")
+                note = f", {fuzzy} fuzzy" if fuzzy else ""
+                print(f"{catalog.name}: {count - missing} of {count}{note}")
+        done = f"{total - untranslated} of {total}"
+        print(f"{language}: {done} texts translated, {unreviewed} fuzzy")
 
 
 def export(course: CourseFolder, names: list[str], *, everything: bool) -> None:
-    """Write a working file for each PO file, and print its name."""
+    """Write a PO file with the texts to translate for each document, and print its name."""
     for catalog in _select(course, names):
-        if text := working_text(catalog, everything=everything):
-            file = _working_folder(course) / f"{catalog.name}.txt"
+        if text := export_text(catalog, everything=everything):
+            file = _working_folder(course) / f"{catalog.name}.po"
             write_atomically(file, text)
             print(file.relative_to(course.root))
 
 
 def import_files(course: CourseFolder, files: list[Path]) -> int:
-    """Store the translations of working files, and check them; return 1 if there are findings."""
-    findings = []
+    """Store the translations of exported files, and check them; return 1 if there are findings."""
+    findings, folder = [], _working_folder(course)
     for file in files:
-        try:
-            name = file.resolve().relative_to(_working_folder(course)).with_suffix("").as_posix()
-        except ValueError:
-            raise CourseError(
-                f"{file} is not in a language's folder in {_working_folder(course)}."
-            ) from None
+        if not (file.is_file() and file.resolve().is_relative_to(folder)):
+            raise CourseError(f"{file} is not a file in a language's folder in {folder}.")
+        name = file.resolve().relative_to(folder).with_suffix("").as_posix()
         language, _, document = name.partition("/")
+        imported = [entry for entry in read_po(file) if is_reviewed(entry)]
+        english = read_document(course, document)
+        update(course, english, language, imported)
         catalog = read_catalog(course, document, language)
-        translations, outdated = read_working_file(file, catalog)
-        accept(catalog, translations)
-        for english in propose(catalog, outdated):
-            findings.append(f"{file}: this English text no longer exists: {english}")
-        stored = read_catalog(course, document, language)
-        count = len(stored.document.messages)
-        print(f"{name}: {len(translations)} stored; {count - len(stored.missing)} of {count} done")
-        if outdated:
-            print(f"{name}: English texts that have changed: {len(outdated)}; export them again")
-        findings += problems(course, stored)
-    for problem in findings:
-        print(problem, file=sys.stderr)
+        count, changed = len(english.messages), {e.msgid for e in imported} - {*catalog.entries}
+        print(f"{name}: {len(imported)} imported; {count - len(catalog.missing)} of {count} done")
+        if changed:
+            print(f"{name}: English texts that have changed: {len(changed)}; export them again")
+        findings += problems(course, catalog)
+    print(*findings, sep="\n", end="\n" if findings else "", file=sys.stderr)
     return int(bool(findings))
 
 

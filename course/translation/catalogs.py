@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,9 +23,8 @@ from course.translation.documents import Document, document_names, read_document
 _FUZZY = "fuzzy"
 # Minimum similarity of a new English text to an old one to suggest the old translation.
 _MIN_SIMILARITY = 0.6
-# A line of a PO file with a string, and the end of such a line.
-_STRING = re.compile(r'\s*(msg\w+(\[\d+\])?\s+)?"')
-_CLOSED = re.compile(r'[^\\](\\\\)*"\s*$')
+# A line of a PO file with a string that has no closing quotation mark.
+_UNCLOSED = re.compile(r'\s*(?:msg\w+(?:\[\d+\])?\s+)?"(?!(?:[^"\\]|\\.)*"\s*$)')
 
 
 @dataclass(frozen=True)
@@ -92,48 +92,56 @@ def read_catalog(course: CourseFolder, name: str, language: str) -> Catalog:
     Raises:
         CourseError: the PO file has a syntax error or two entries for one text.
     """
-    document = read_document(course, name)
-    file = _po_file(course, document, language)
-    entries = {entry.msgid: entry for entry in _read(file) if not entry.obsolete}
-    return Catalog(language, document, file, entries)
+    file = locale_folder(course) / language / f"{name}.po"
+    entries = {entry.msgid: entry for entry in read_po(file) if not entry.obsolete}
+    return Catalog(language, read_document(course, name), file, entries)
 
 
-def update(course: CourseFolder, document: Document, language: str) -> bool:
+def update(
+    course: CourseFolder,
+    document: Document,
+    language: str,
+    imported: Iterable[polib.POEntry] = (),
+) -> bool:
     """Update the PO file of a document to the current English texts; return whether it changed.
 
     Translations of unchanged texts are kept. For a changed text, the translation of the most
     similar old text is added as `fuzzy`, with the old English text. Unused translations are kept at
-    the end as obsolete.
+    the end as obsolete. The reviewed entries in `imported` replace those of the file.
     """
-    file = _po_file(course, document, language)
-    old = {entry.msgid: entry for entry in _read(file)}
+    file = locale_folder(course) / language / f"{document.name}.po"
+    old = {entry.msgid: entry for entry in read_po(file)}
+    old |= {entry.msgid: entry for entry in imported if is_reviewed(entry)}
     texts = {message.text for message in document.messages}
     unused = {text: entry for text, entry in old.items() if text not in texts and entry.msgstr}
-    catalog = polib.POFile(wrapwidth=0)
-    catalog.metadata = {
-        "Project-Id-Version": course.repository.split("/")[-1],
-        "Language": language,
-        "MIME-Version": "1.0",
-        "Content-Type": "text/plain; charset=UTF-8",
-        "Content-Transfer-Encoding": "8bit",
-    }
+    catalog = _new_po(language)
     for message in document.messages:
-        entry = polib.POEntry(msgid=message.text, comment=message.comment)
-        entry.occurrences = [(document.source, "")]
-        if (previous := old.get(message.text)) is not None:
-            entry.msgstr, entry.tcomment = previous.msgstr, previous.tcomment
-            entry.flags, entry.previous_msgid = list(previous.flags), previous.previous_msgid
-            if previous.obsolete:
-                entry.previous_msgid = None
-        elif matches := difflib.get_close_matches(message.text, unused, 1, _MIN_SIMILARITY):
-            entry.msgstr, entry.tcomment = unused[matches[0]].msgstr, unused[matches[0]].tcomment
-            entry.flags, entry.previous_msgid = [_FUZZY], matches[0]
-            del unused[matches[0]]
+        entry = old.get(message.text) or polib.POEntry(msgid=message.text)
+        if entry.obsolete or is_reviewed(entry):
+            entry.obsolete, entry.previous_msgid = False, None
+        if not entry.msgstr and (
+            matches := difflib.get_close_matches(message.text, unused, 1, _MIN_SIMILARITY)
+        ):
+            similar = unused.pop(matches[0])
+            entry.msgstr, entry.tcomment = similar.msgstr, similar.tcomment
+            entry.flags, entry.previous_msgid = [_FUZZY], similar.msgid
+        entry.comment, entry.occurrences = message.comment, [(document.source, "")]
         catalog.append(entry)
     for entry in unused.values():
         entry.obsolete, entry.occurrences, entry.comment = True, [], ""
         catalog.append(entry)
-    return _write(file, catalog)
+    text = str(catalog).rstrip("\n") + "\n"
+    is_changed = not file.is_file() or file.read_text(encoding="utf-8") != text
+    if is_changed:
+        write_atomically(file, text)
+    return is_changed
+
+
+def export_text(catalog: Catalog, *, everything: bool = False) -> str:
+    """Return a PO file with the entries that need a translator, or all; "" if there are none."""
+    part = _new_po(catalog.language)
+    part.extend(e for e in catalog.entries.values() if everything or not is_reviewed(e))
+    return f"{part}\n" if part else ""
 
 
 def is_reviewed(entry: polib.POEntry) -> bool:
@@ -146,35 +154,6 @@ def _has_findings(english: str, translation: str, comment: str) -> bool:
     return bool(find_differences(english, translation, comment))
 
 
-def accept(catalog: Catalog, translations: dict[str, tuple[str, str]]) -> None:
-    """Store translations with their comments by English text, and remove their `fuzzy` marks."""
-    stored = _read(catalog.file)
-    for entry in stored:
-        if not entry.obsolete and entry.msgid in translations:
-            entry.msgstr, entry.tcomment = translations[entry.msgid]
-            entry.flags = [flag for flag in entry.flags if flag != _FUZZY]
-            entry.previous_msgid = None
-    _write(catalog.file, stored)
-
-
-def propose(catalog: Catalog, translations: dict[str, str]) -> list[str]:
-    """Store translations of changed English texts as `fuzzy`; return the texts without a match.
-
-    Each translation is proposed for the most similar untranslated text.
-    """
-    stored = _read(catalog.file)
-    untranslated = {e.msgid: e for e in stored if not e.obsolete and not e.msgstr}
-    unmatched = []
-    for english, translation in translations.items():
-        if matches := difflib.get_close_matches(english, untranslated, 1, _MIN_SIMILARITY):
-            entry = untranslated.pop(matches[0])
-            entry.msgstr, entry.flags, entry.previous_msgid = translation, [_FUZZY], english
-        else:
-            unmatched.append(english)
-    _write(catalog.file, stored)
-    return unmatched
-
-
 def problems(course: CourseFolder, catalog: Catalog) -> list[str]:
     """Return a line for each finding of the automatic checks, with its location and a fix."""
     if not catalog.entries:
@@ -182,19 +161,14 @@ def problems(course: CourseFolder, catalog: Catalog) -> list[str]:
     file = catalog.file.relative_to(course.root).as_posix()
     texts = {message.text for message in catalog.document.messages}
     findings = []
-    for entry in catalog.entries.values():
-        if entry.msgid not in texts:
-            findings.append(
-                f"{file}:{entry.linenum}: the English text has changed. To fix it: "
-                f"course translate update"
-            )
+    for text, entry in catalog.entries.items():
+        new = []
+        if text not in texts:
+            new = ["the English text has changed. To fix it: course translate update"]
         elif is_reviewed(entry):
-            findings += [
-                f"{file}:{entry.linenum}: {finding}"
-                for finding in find_differences(entry.msgid, entry.msgstr, entry.tcomment)
-            ]
-    missing = [text for text in texts if text not in catalog.entries]
-    if missing:
+            new = find_differences(text, entry.msgstr, entry.tcomment)
+        findings += [f"{file}:{entry.linenum}: {finding}" for finding in new]
+    if missing := texts - catalog.entries.keys():
         findings.append(
             f"{file}: English texts that are not in the file: {len(missing)}. To fix it: "
             "course translate update"
@@ -202,27 +176,31 @@ def problems(course: CourseFolder, catalog: Catalog) -> list[str]:
     return findings
 
 
-def _po_file(course: CourseFolder, document: Document, language: str) -> Path:
-    return locale_folder(course) / language / f"{document.name}.po"
+def read_po(file: Path) -> polib.POFile:
+    """Read a PO file; an empty one if the file does not exist.
 
-
-def _read(file: Path) -> polib.POFile:
+    Raises:
+        CourseError: the file has a syntax error or two entries for one text.
+    """
     if not file.is_file():
         return polib.POFile(wrapwidth=0)
     try:
         # polib accepts a line without a closing quotation mark, but drops its last letter.
-        lines = file.read_text(encoding="utf-8").splitlines()
-        for number, line in enumerate(lines, 1):
-            if _STRING.match(line) and not _CLOSED.search(line):
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            if _UNCLOSED.match(line):
                 raise ValueError(f"line {number} has no closing quotation mark")
         return polib.pofile(str(file), wrapwidth=0, encoding="utf-8", check_for_duplicates=True)
-    except (OSError, ValueError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise CourseError(f"{file} is not a valid PO file: {error}. Fix the file.") from None
 
 
-def _write(file: Path, catalog: polib.POFile) -> bool:
-    text = str(catalog).rstrip("\n") + "\n"
-    if file.is_file() and file.read_text(encoding="utf-8") == text:
-        return False
-    write_atomically(file, text)
-    return True
+def _new_po(language: str) -> polib.POFile:
+    catalog = polib.POFile(wrapwidth=0)
+    catalog.metadata = {
+        "Project-Id-Version": "gpu-course-kit",
+        "Language": language,
+        "MIME-Version": "1.0",
+        "Content-Type": "text/plain; charset=UTF-8",
+        "Content-Transfer-Encoding": "8bit",
+    }
+    return catalog

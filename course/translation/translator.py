@@ -16,10 +16,10 @@ from course.translation.catalogs import Catalog
 from course.translation.markdown import structure, translate_markdown
 from helpers.language import ENGLISH
 
-_LINK = re.compile(r"(?P<before>\]\(|(?:href|src)=\")(?P<target>[^)\s\"]+)(?P<after>[)\"])")
+_LINK = re.compile(r"(?<=\]\()[^)\s\"]+(?=\))|(?<=(?:href|.src)=\")[^)\s\"]+(?=\")")
 _EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
 _COLAB = re.compile(
-    r"(?P<site>https://colab\.research\.google\.com/github/[^/]+/[^/]+/blob/[^/]+/)(?P<path>[^#?]+)"
+    r"(https://colab\.research\.google\.com/github/[^/]+/[^/]+/blob/[^/]+/)([^#?]+)"
 )
 
 
@@ -43,7 +43,8 @@ class Translator:
 
     def translate(self, text: str, /, **values: Any) -> str:
         """Return the translation of a text, with `{name}` replaced by the values."""
-        translated = _first_translation(self.catalogs, text)
+        found = (catalog.translation_of(text) for catalog in self.catalogs)
+        translated = next((translation for translation in found if translation is not None), None)
         if translated is None:
             if self.catalogs and text not in self.missing:
                 self.missing.append(text)
@@ -75,9 +76,7 @@ class Translator:
         """Return Markdown of an English page with its links adapted to the translated page."""
         if self.language == ENGLISH:
             return text
-        return _LINK.sub(
-            lambda link: link["before"] + self._target(link["target"], page) + link["after"], text
-        )
+        return _LINK.sub(lambda link: self._target(link[0], page), text)
 
     def code(self, code: str) -> str:
         """Return code that passes the language to `lesson.start`."""
@@ -89,7 +88,7 @@ class Translator:
 
     def _target(self, target: str, page: str) -> str:
         if match := _COLAB.fullmatch(target):
-            return match["site"] + self.translated_page(match["path"])
+            return match[1] + self.translated_page(match[2])
         if _EXTERNAL.match(target):
             return target
         path, hash_sign, anchor = target.partition("#")
@@ -128,7 +127,3 @@ def with_language(code: str, language: str) -> str:
             argument = f'{comma}language="{language}"'.encode()
             lines[call.end_lineno - 1] = (line[:end] + argument + line[end:]).decode()
     return "\n".join(lines)
-
-
-def _first_translation(catalogs: tuple[Catalog, ...], text: str) -> str | None:
-    return next((t for c in catalogs if (t := c.translation_of(text)) is not None), None)
