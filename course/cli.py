@@ -1,7 +1,5 @@
 """The command `course`: parses the command line and calls the module for each subcommand."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import sys
@@ -35,11 +33,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="course", description="Build the lessons, run them, grade the labs, and report."
     )
-    parser.add_argument(
-        "--root",
-        type=Path,
-        help="folder of the course (default: this folder or its nearest parent with a course)",
-    )
+    root = "folder of the course (default: this folder or its nearest parent with a course)"
+    parser.add_argument("--root", type=Path, help=root)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_build(commands)
     _add_run(commands)
@@ -58,10 +53,8 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
         help="build the notebooks from their sources and execute them",
         description="Build notebooks/NAME.ipynb from notebooks/source/NAME.py and execute it; "
         "build labs/NAME.ipynb, without answers, and labs/solutions/NAME.ipynb from "
-        "labs/source/NAME.py. In another language, es/NAME and es/labs/NAME are built from the "
-        "same source and its translation in locale/es; without names, all translated notebooks "
-        "are built too. Up-to-date notebooks are skipped; those with unchanged code keep their "
-        "outputs.",
+        "labs/source/NAME.py; translate both with locale/LANGUAGE. Up-to-date notebooks are "
+        "skipped; those with unchanged code keep their outputs.",
     )
     names = "lessons, labs as labs/NAME, or translations as es or es/NAME (default: all)"
     command.add_argument("names", nargs="*", metavar="NAME", help=names)
@@ -151,7 +144,7 @@ def _add_release(commands: argparse._SubParsersAction) -> None:
         "release",
         help="make every badge and setup cell point to your repository",
         description="Write the repository of the course into pyproject.toml, the pages, the "
-        "sources and the generated cells of all notebooks. Does not execute or push anything.",
+        "sources and the generated cells of all notebooks. Does not push anything.",
     )
     repository = "the repository on GitHub, or its URL"
     command.add_argument("--repo", required=True, metavar="OWNER/NAME", help=repository)
@@ -198,32 +191,18 @@ def _add_translate(commands: argparse._SubParsersAction) -> None:
     actions = command.add_subparsers(required=True, metavar="ACTION", dest="action")
     action = actions.add_parser("update", help="update the PO files to match the English texts")
     action.add_argument("names", nargs="*", metavar="LANGUAGE", help="such as es (default: all)")
-    action = actions.add_parser("export", help="write PO files with only the untranslated texts")
-    action.add_argument("--all", action="store_true", help="include all texts, for a review")
-    action.add_argument("names", nargs="+", metavar="NAME", help="es, es/labs, or a PO file")
-    action = actions.add_parser("import", help="store the translations of exported files")
-    action.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    action = actions.add_parser("check", help="compare code, links, numbers, tags, placeholders")
+    action = actions.add_parser("check", help="count the texts, and compare code, links, numbers")
     action.add_argument("names", nargs="*", metavar="NAME", help="es, es/labs, or a PO file")
-    actions.add_parser("status", help="count the translated texts")
     command.set_defaults(command=_translate)
 
 
 def _translate(options: argparse.Namespace) -> int:
-    from course.translation import actions
+    from course.translation.catalogs import check, update_all
 
     course = open_course(options.root)
-    match options.action:
-        case "update":
-            actions.update_all(course, options.names)
-        case "export":
-            actions.export(course, options.names, everything=options.all)
-        case "import":
-            return actions.import_files(course, options.files)
-        case "check":
-            return actions.check(course, options.names)
-        case "status":
-            actions.status(course)
+    if options.action == "check":
+        return check(course, options.names)
+    update_all(course, options.names)
     return 0
 
 

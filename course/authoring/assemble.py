@@ -1,62 +1,24 @@
 """Assemble unexecuted notebooks: header, setup cell, the source's cells, footer."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import hashlib
 from collections import Counter
+from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from course.authoring.generated import BADGE, lab_footer, lab_header, lesson_footer, lesson_header
-from course.authoring.labs import check_lab, lab_cells, nbgrader_metadata
-from course.authoring.sources import Source, read_source
+from course.authoring.sources import Source, lab_cells, nbgrader_metadata, read_source
 from course.course_folder import CourseFolder
 from course.translation.translator import Translator
 from helpers.language import ENGLISH
 
 # This cell runs first, so it uses only the standard library. It unpacks the archive into a
 # temporary folder, so that an interrupted download does not leave an incomplete copy.
-BOOTSTRAP = """\
-# @title Set up
-# Makes the package `helpers` importable, and downloads the course where it is missing.
-import importlib.util
-import io
-import os
-import sys
-import urllib.error
-import urllib.request
-import zipfile
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
-if importlib.util.find_spec("helpers") is None:
-    source = os.environ.get("COURSE_SOURCE") or "https://github.com/{repository}/archive/{tag}.zip"
-    copy = Path.cwd() / "{folder}"
-    places = [Path.cwd(), *Path.cwd().parents, Path(source), copy]
-    found = [place for place in places if (place / "helpers" / "lesson.py").is_file()]
-    try:
-        if not found:
-            url = Path(source).resolve().as_uri() if Path(source).is_file() else source
-            archive = io.BytesIO(urllib.request.urlopen(url, timeout=30).read())
-            with TemporaryDirectory(dir=".") as unpacked:
-                zipfile.ZipFile(archive).extractall(unpacked)
-                next(Path(unpacked).glob("*/helpers")).parent.rename(copy)
-    except Exception as error:
-        answered = isinstance(error, (urllib.error.HTTPError, zipfile.BadZipFile, StopIteration))
-        advice = "Check this address" if answered else "Check the network connection"
-        raise RuntimeError(
-            f"The course could not be downloaded from {{source}} ({{error!r}}). {{advice}} and run "
-            "this cell again, or open the notebook inside a full copy of the course."
-        ) from None
-    sys.path.insert(0, str(found[0] if found else copy))
-
-from helpers import packages
-
-packages.require()"""
+SETUP_CELL = Path(__file__).with_name("setup_cell.template")
 
 # Matches JupyterLab's metadata, so that saving a lesson there changes only the Python version.
 METADATA = {
@@ -96,7 +58,6 @@ def assemble_lab(
 ) -> NotebookNode:
     """Return the notebook of lab `name`, with answers or with stubs."""
     source = read_source(course.lab_source_path(name))
-    check_lab(source)
     lesson_file = course.source_path(name)
     lesson = read_source(lesson_file) if lesson_file.is_file() else None
     page = f"labs/{'solutions/' if answers else ''}{name}.ipynb"
@@ -113,7 +74,8 @@ def bootstrap(course: CourseFolder) -> NotebookNode:
     """Return the setup cell, which makes `import helpers` work wherever the notebook is opened."""
     # The folder name in GitHub's archives, so that two versions have different folders.
     folder = f"{course.repository.split('/')[-1]}-{course.tag.replace('/', '-')}"
-    code = BOOTSTRAP.format(repository=course.repository, tag=course.tag, folder=folder)
+    template = SETUP_CELL.read_text(encoding="utf-8").removesuffix("\n")
+    code = template.format(repository=course.repository, tag=course.tag, folder=folder)
     # Collapsed in Colab and in JupyterLab.
     cell_options = {"cellView": "form", "jupyter": {"source_hidden": True}}
     return new_code_cell(code, metadata={**cell_options, "tags": ["bootstrap"]})

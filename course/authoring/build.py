@@ -1,8 +1,7 @@
 """Build the notebooks from their sources and execute them."""
 
-from __future__ import annotations
-
 import copy
+import re
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
@@ -13,13 +12,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from course.authoring.start_page import start_page
-from course.authoring.stored_outputs import (
-    output_problems,
-    outputs_digest,
-    remove_execution_metadata,
-    without_colors,
-)
+from course.authoring.generated import start_page
+from course.authoring.stored_outputs import output_problems, outputs_digest
 from course.authoring.up_to_date import Target, differences, read_stored, targets
 from course.course_folder import CourseError, CourseFolder
 from course.execution.kernels import CurrentPythonKernelManager, make_cifar10_root_absolute
@@ -125,24 +119,18 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: in
             for index, cell in enumerate(notebook.cells):
                 client.execute_cell(cell, index)
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-        place = f"cell {index + 1}"
         match error:
             case CellExecutionError():
-                # The message contains the cell, its output, and the traceback.
-                problem = f"{place} failed.\n{without_colors(str(error))}"
+                # The message contains the cell, its output, and the traceback, with colors.
+                problem = "failed.\n" + re.sub(r"\x1b\[[0-9;]*m", "", str(error))
             case CellTimeoutError():
-                problem = (
-                    f"{place} takes longer than {cell_timeout} s. Raise the limit with "
-                    f"--cell-timeout, or make the cell faster:\n{cell.source}"
-                )
+                advice = "Raise the limit with --cell-timeout, or make the cell faster"
+                problem = f"takes longer than {cell_timeout} s. {advice}:\n{cell.source}"
             case _:
-                problem = (
-                    f"the kernel died in {place}, possibly because the machine ran out of memory:\n"
-                    f"{cell.source}"
-                )
-        raise CourseError(f"{name}: {problem}") from None
+                cause = "possibly because the machine ran out of memory"
+                problem = f"ended the kernel, {cause}:\n{cell.source}"
+        raise CourseError(f"{name}: cell {index + 1} {problem}") from None
     notebook.metadata = metadata
-    remove_execution_metadata(notebook)
     if problems := output_problems(notebook):
         raise CourseError(f"{name}: these outputs must not be stored:\n  " + "\n  ".join(problems))
 

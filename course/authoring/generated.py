@@ -1,14 +1,16 @@
-"""The generated first and last cells of lessons and labs, in the translator's language."""
+"""The generated texts, in the translator's language: first and last cells, and the start page.
 
-from __future__ import annotations
+The start page, `index.md`, is the page of the site and of JupyterLab with all lessons and labs.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from course.authoring.labs import exercise_points
-from course.authoring.sources import Header, Source
+from course.authoring.sources import Header, Source, exercise_points, read_source
 from course.course_folder import CourseFolder
-from course.translation.translator import Translator
+from course.translation.documents import START_PAGE
+from course.translation.translator import Translator, language_name
+from helpers.language import ENGLISH
 
 # A PNG, because JupyterLab does not show SVG attachments.
 BADGE = Path(__file__).parents[2] / "docs" / "site" / "static" / "colab-badge.png"
@@ -155,3 +157,48 @@ def _colab_url(course: CourseFolder, path: str) -> str:
 
 def _bullets(entries: Iterable[str]) -> str:
     return "\n".join(f"- {entry}" for entry in entries)
+
+
+def start_page(course: CourseFolder, translator: Translator | None = None) -> str:
+    """Return the page as Markdown, with the lessons and labs that have been built."""
+    translator = translator or Translator()
+    translate = translator.translate
+    lessons = [name for name in course.lesson_names() if course.notebook_path(name).is_file()]
+    labs = {path.stem for path in course.labs.glob("[!._]*.ipynb")}
+    lab_count = translate("{count} labs that check your code as you write it", count=len(labs))
+    page = translator.markdown(START_PAGE.read_text(encoding="utf-8")).format(
+        count=len(lessons),
+        labs=lab_count if labs else translate("no labs yet"),
+        lessons="\n".join(_entry(course, name, translator, name in labs) for name in lessons),
+    )
+    title, rest = translator.links(page, "index.md").split("\n", 1)
+    return f"{title}\n{_language_links(course, translator)}{rest}"
+
+
+def _language_links(course: CourseFolder, translator: Translator) -> str:
+    """Return a line with links to the start page in other languages, if there are any."""
+    if translator.language != ENGLISH:
+        return "\n[English](../../index.md)\n"
+    pages = sorted((course.root / "docs").glob("[a-z][a-z]/index.md"))
+    codes = [page.parent.name for page in pages]
+    links = " · ".join(f"[{language_name(code)}](docs/{code}/index.md)" for code in codes)
+    return f"\n{links}\n" if pages else ""
+
+
+def _entry(course: CourseFolder, name: str, translator: Translator, has_lab: bool) -> str:
+    lesson = read_source(course.source_path(name))
+    entry = translator.translate(
+        "**{number} {link}**, {minutes} minutes. {promise}",
+        number=name[:2],
+        link=_lesson_link(lesson, "notebooks/", translator),
+        minutes=lesson.header.minutes,
+        promise=translator.title(f"notebooks/{name}", lesson.header.promise),
+    )
+    if has_lab:
+        lab = translator.translate(
+            "Practice: {link}, {minutes} minutes.",
+            link=f"[{translator.translate('the lab')}](labs/{name}.ipynb)",
+            minutes=read_source(course.lab_source_path(name)).header.minutes,
+        )
+        return f"- {entry} {lab}"
+    return f"- {entry}"

@@ -1,7 +1,5 @@
 """The notebooks to build, and whether the stored ones match their sources."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +9,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from course.authoring.assemble import IN_ENGLISH, assemble_lab, assemble_lesson
-from course.authoring.start_page import start_page
+from course.authoring.generated import start_page
 from course.authoring.stored_outputs import outputs_digest
 from course.course_folder import CourseError, CourseFolder, select_names
 from course.files import read_notebook
@@ -25,8 +23,7 @@ class Target:
     """One notebook to build.
 
     Attributes:
-        name: its name in messages.
-        argument: the argument of `course build` that builds it.
+        name: its name in messages and as an argument of `course build`.
         path: where it is stored.
         executed: whether the build executes it; False for a student's lab.
         assemble: builds the notebook from its current source, without outputs.
@@ -35,7 +32,6 @@ class Target:
     """
 
     name: str
-    argument: str
     path: Path
     executed: bool
     assemble: Callable[[], NotebookNode]
@@ -43,16 +39,14 @@ class Target:
 
 
 def targets(
-    course: CourseFolder, names: list[str], read: Callable[[str], CourseTranslation] | None = None
+    course: CourseFolder, names: list[str], read: Callable[[str], CourseTranslation]
 ) -> list[Target]:
     """Return the targets named in `names`, or all targets if `names` is empty.
 
     `labs/NAME` names a lab, which is built as two notebooks in English. `es` names everything
     published in Spanish; `es/NAME` and `es/labs/NAME` name one notebook, published or not. `read`
-    returns the translation into a language; pass it to reuse translations that have already been
-    read.
+    returns the translation into a language.
     """
-    read = read or partial(read_translation, course)
     in_english, translated = list(names), []
     for code in languages(course):
         requested = [Path(name) for name in names if Path(name).parts[:1] == (code,)]
@@ -87,37 +81,36 @@ def _targets_of(
 ) -> list[Target]:
     """Return the target of a lesson or a translated lab, or both targets of a lab in English."""
     kind, name = document.split("/")
-    argument = name if kind == "notebooks" else document
+    target = name if kind == "notebooks" else document
     path, translator = course.root / f"{document}.ipynb", IN_ENGLISH
     if translation is not None:
-        argument = f"{translation.language}/{argument}"
+        target = f"{translation.language}/{target}"
         path, translator = translation.output_path(document), translation.translator(document)
     if kind == "notebooks":
         assemble = partial(assemble_lesson, course, name, translator)
-        return [Target(argument, argument, path, True, assemble, translator)]
+        return [Target(target, path, True, assemble, translator)]
     assemble = partial(assemble_lab, course, name, answers=False, translator=translator)
-    result = [Target(argument, argument, path, False, assemble, translator)]
+    result = [Target(target, path, False, assemble, translator)]
     if translation is None:
         solutions = course.solutions / f"{name}.ipynb"
         assemble = partial(assemble_lab, course, name, answers=True)
-        result.append(Target(f"labs/solutions/{name}", argument, solutions, True, assemble))
+        result.append(Target(f"labs/solutions/{name}", solutions, True, assemble))
     return result
 
 
-def find_outdated(
-    course: CourseFolder, read: Callable[[str], CourseTranslation] | None = None
-) -> list[str]:
+def find_outdated(course: CourseFolder) -> list[str]:
     """Return a sentence for each notebook that is not up to date, with the command to fix it.
 
-    Does not execute notebooks. If the list is empty, every notebook is up to date. `read` is
-    described in `targets`.
+    Does not execute notebooks. If the list is empty, every notebook is up to date.
     """
-    read = read or partial(read_translation, course)
     # A language is checked only after its first build, so that it can be translated step by step.
-    translations = [t for t in map(read, languages(course)) if t.is_built]
-    all_targets = []
-    for translation in (None, *translations):
-        all_targets += _targets_in(course, [], translation)
+    all_translations = (read_translation(course, code) for code in languages(course))
+    translations = [translation for translation in all_translations if translation.is_built]
+    all_targets = [
+        target
+        for translation in (None, *translations)
+        for target in _targets_in(course, [], translation)
+    ]
     findings = []
     for target in all_targets:
         try:
@@ -125,8 +118,8 @@ def find_outdated(
         except CourseError as error:
             reasons = [str(error)]
         if reasons:
-            fix = f"course build {target.argument}"
-            findings.append(f"{target.name}: {'; '.join(reasons)}. To fix it: {fix}")
+            text = "; ".join(reasons)
+            findings.append(f"{target.name}: {text}. To fix it: course build {target.name}")
     findings += _notebooks_without_source(course, {target.path for target in all_targets})
     for translation in translations:
         findings += translation.findings()
@@ -176,17 +169,14 @@ def _comparable(cell: NotebookNode) -> tuple[object, ...]:
 
 
 def _notebooks_without_source(course: CourseFolder, expected_paths: set[Path]) -> list[str]:
+    kinds = (course.notebooks, course.labs)
+    folders = [course.solutions]
+    folders += [kind / language for kind in kinds for language in ("", *languages(course))]
     findings = []
-    folders = [(course.solutions, course.lab_sources)]
-    for folder in ("", *languages(course)):
-        folders.append((course.notebooks / folder, course.sources))
-        folders.append((course.labs / folder, course.lab_sources))
-    for folder, sources in folders:
-        for path in sorted(folder.glob("[!._]*.ipynb")):
-            if path not in expected_paths:
-                file = path.relative_to(course.root).as_posix()
-                source = (sources / f"{path.stem}.py").relative_to(course.root).as_posix()
-                name = file.removeprefix("notebooks/").removesuffix(".ipynb")
-                fix = f"write {source}, or delete {file}"
-                findings.append(f"{name}: the notebook has no source. To fix it: {fix}")
+    for path in (path for folder in folders for path in sorted(folder.glob("[!._]*.ipynb"))):
+        if path not in expected_paths:
+            file = path.relative_to(course.root).as_posix()
+            name = file.removeprefix("notebooks/").removesuffix(".ipynb")
+            fix = f"write {file.split('/')[0]}/source/{path.stem}.py, or delete {file}"
+            findings.append(f"{name}: the notebook has no source. To fix it: {fix}")
     return findings

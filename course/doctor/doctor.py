@@ -4,8 +4,6 @@ Uses the standard library only and imports torch in a separate process, so that 
 torch is missing, broken, or crashes the process.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform
@@ -21,7 +19,6 @@ from pathlib import Path
 from course.execution import gpus
 
 _PROBE = Path(__file__).with_name("probe.py")
-_MIN_PYTHON = (3, 11)
 _MIN_TORCH = (2, 11)
 _MIN_FREE = 2e9  # bytes: the archive of CIFAR-10, the cache, and room for results
 _MIN_GPU_FREE = 1000  # MiB
@@ -53,20 +50,19 @@ def doctor(root: Path | None = None) -> list[Finding]:
         root: folder of the course, for its pinned versions; None outside of a course.
     """
     probe = _probe_torch()
-    all_checks = [
-        _check_python,
-        lambda: _check_packages(root),
-        lambda: _check_torch(probe),
-        lambda: _check_gpus(probe),
-        _check_kernel,
-        lambda: _check_images(probe),
-        lambda: _check_disk(root),
-        lambda: _check_versions(root),
-    ]
-    findings = []
-    for check in all_checks:
+    python = f"{platform.python_version()} at {sys.executable}, {platform.platform()}"
+    findings = [Finding("python", Level.OK, python)]
+    for check, argument in (
+        (_check_packages, root),
+        (_check_torch, probe),
+        (_check_gpus, probe),
+        (_check_kernel, sys.executable),
+        (_check_images, probe),
+        (_check_disk, root),
+        (_check_versions, root),
+    ):
         try:
-            result = check()
+            result = check(argument)
             findings += result if isinstance(result, list) else [result]
         except Exception as error:
             # The other checks still run: one of them may find the cause.
@@ -86,11 +82,9 @@ def format_findings(findings: list[Finding]) -> str:
     lines = []
     for finding in findings:
         lines.append(f"{labels[finding.level]} {finding.name}: {finding.text}")
-        if finding.fix:
-            lines.append(f"{'':9} to fix it: {finding.fix}")
+        lines += [f"{'':9} to fix it: {finding.fix}"] if finding.fix else []
     problems = count_problems(findings)
-    lines.append(f"{problems or 'No'} problem{'s' if problems != 1 else ''}.")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"{problems or 'No'} problem{'s' if problems != 1 else ''}."])
 
 
 def as_json(findings: list[Finding]) -> str:
@@ -124,20 +118,11 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _check_python() -> Finding:
-    version = f"{platform.python_version()} at {sys.executable}, {platform.platform()}"
-    if sys.version_info >= _MIN_PYTHON:
-        return Finding("python", Level.OK, version)
-    text = f"{version}. The course needs Python 3.11 or newer."
-    return Finding("python", Level.PROBLEM, text, "make PYTHON=python3.12")
-
-
 def _check_packages(root: Path | None) -> Finding:
     missing = [name for name in _REQUIRED if _version(name) is None]
     if not missing:
         return Finding("packages", Level.OK, f"{', '.join(_REQUIRED)} are installed")
-    file = root / "requirements.txt" if root else None
-    fix = _pip(f"install -r {file}" if file and file.exists() else "install 'gpu-course-kit'")
+    fix = _pip(f"install -r {root / 'requirements.txt'}" if root else "install 'gpu-course-kit'")
     text = f"Not installed for this Python: {', '.join(missing)}."
     return Finding("packages", Level.PROBLEM, text, fix)
 
@@ -161,18 +146,27 @@ def _check_gpus(probe: dict[str, object]) -> list[Finding]:
     installed, devices = gpus.installed_gpus(), probe.get("devices") or []
     findings = []
     for gpu in installed:
-        text = f"{gpu.name}, driver {gpu.driver}"
+        text, level, fix = f"{gpu.name}, driver {gpu.driver}", Level.OK, ""
         # A GPU that shares the machine's memory does not report its size.
         if gpu.memory:
             text += f", {gpu.free:,} of {gpu.memory:,} MiB free"
-        is_full = gpu.memory and gpu.free < _MIN_GPU_FREE
-        level, fix = Level.OK, ""
-        if is_full:
+        if gpu.memory and gpu.free < _MIN_GPU_FREE:
             level, fix = Level.NOTE, "nvidia-smi   # shows which processes use it"
         findings.append(Finding(f"GPU {gpu.index}", level, text, fix))
     if devices:
         text = f"torch uses {', '.join(map(str, devices))}"
-        return [*findings, Finding("devices", Level.OK, text), *_unsupported_gpus(probe)]
+        findings.append(Finding("devices", Level.OK, text))
+        supported = re.findall(r"sm_(\d+)", str(probe.get("architectures")))
+        oldest = divmod(min(map(int, supported), default=0), 10)
+        for device, (major, minor) in zip(devices, probe.get("capabilities", []), strict=False):
+            if (major, minor) < oldest:
+                text = (
+                    f"{device} has compute capability {major}.{minor}; this build of torch "
+                    f"supports {oldest[0]}.{oldest[1]} and newer. Use a newer GPU or hide this one."
+                )
+                fix = "export CUDA_VISIBLE_DEVICES=-1"
+                findings.append(Finding("GPU", Level.PROBLEM, text, fix))
+        return findings
     if not installed:
         text = "None found. Lessons about devices run on a simulated GPU, the others on the CPU."
         return [Finding("GPU", Level.OK, text)]
@@ -193,42 +187,22 @@ def _check_gpus(probe: dict[str, object]) -> list[Finding]:
     return [*findings, Finding("GPU", Level.PROBLEM, text, fix)]
 
 
-def _unsupported_gpus(probe: dict[str, object]) -> list[Finding]:
-    """Return a problem for each GPU that is too old for this build of torch."""
-    supported = [int(number) for number in re.findall(r"sm_(\d+)", str(probe.get("architectures")))]
-    oldest = min(supported, default=0)
-    return [
-        Finding(
-            "GPU",
-            Level.PROBLEM,
-            f"{device} has compute capability {major}.{minor}; this build of torch supports "
-            f"{oldest // 10}.{oldest % 10} and newer. Use a newer GPU, or hide this one.",
-            "export CUDA_VISIBLE_DEVICES=-1",
-        )
-        for device, (major, minor) in zip(
-            probe["devices"], probe.get("capabilities", []), strict=False
-        )
-        if 10 * major + minor < oldest
-    ]
-
-
-def _check_kernel() -> Finding:
+def _check_kernel(executable: str) -> Finding:
     """Check which Python JupyterLab starts for a notebook."""
     try:
         from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
     except ImportError as error:
         text = f"Jupyter is not installed: {error}."
         return Finding("kernel", Level.PROBLEM, text, _pip("install jupyterlab ipykernel"))
-    fix = f"{sys.executable} -m ipykernel install --sys-prefix"
+    fix = f"{executable} -m ipykernel install --sys-prefix"
     try:
-        spec = KernelSpecManager().get_kernel_spec("python3")
+        program = "".join(KernelSpecManager().get_kernel_spec("python3").argv[:1])
     except NoSuchKernel:
         return Finding("kernel", Level.PROBLEM, "JupyterLab has no kernel named python3.", fix)
-    program = spec.argv[0] if spec.argv else ""
     # Jupyter replaces a bare `python` with its own interpreter. Symlinks are not resolved, because
     # the Python of a venv is a symlink to the base Python.
-    if Path(program).name == program or Path(program).absolute() == Path(sys.executable).absolute():
-        return Finding("kernel", Level.OK, f"python3 starts {sys.executable}")
+    if Path(program).name == program or Path(program).absolute() == Path(executable).absolute():
+        return Finding("kernel", Level.OK, f"python3 starts {executable}")
     text = (
         f"JupyterLab's kernel python3 belongs to another Python, {program}. "
         "`course run` and `course batch` use this Python anyway."
@@ -248,11 +222,6 @@ def _check_images(probe: dict[str, object]) -> Finding:
         fix = "unset CIFAR10_ROOT   # or set it to another path"
         return Finding("images", Level.PROBLEM, text, fix)
     text = "CIFAR-10 is not on this machine; lessons download it or generate images."
-    if probe.get("unreachable"):
-        text = (
-            "CIFAR-10 is not on this machine, and none of its servers can be reached. "
-            "Lessons use synthetic images and state this in their output."
-        )
     return Finding("images", Level.NOTE, text, "export CIFAR10_ROOT=/path/to/a/copy")
 
 
@@ -261,17 +230,15 @@ def _check_disk(root: Path | None) -> list[Finding]:
     findings = []
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     for name, folder in (("disk", root or Path.cwd()), ("cache disk", cache)):
-        while not folder.exists():
-            folder = folder.parent
+        folder = next(path for path in (folder, *folder.parents) if path.exists())
         free = shutil.disk_usage(folder).free
-        text = f"{free / 1e9:.1f} GB free at {folder}"
+        level, text, fix = Level.OK, f"{free / 1e9:.1f} GB free at {folder}", ""
         if not os.access(folder, os.W_OK):
-            findings.append(Finding(name, Level.NOTE, f"{folder} is not writable."))
+            level, text = Level.NOTE, f"{folder} is not writable."
         elif free < _MIN_FREE:
+            level, fix = Level.PROBLEM, f"du -sh {folder}/* | sort -h"
             text += f"; the course requires at least {_MIN_FREE / 1e9:.0f} GB"
-            findings.append(Finding(name, Level.PROBLEM, text, f"du -sh {folder}/* | sort -h"))
-        else:
-            findings.append(Finding(name, Level.OK, text))
+        findings.append(Finding(name, level, text, fix))
     return findings
 
 
@@ -281,11 +248,12 @@ def _check_versions(root: Path | None) -> Finding:
     if file is None or not file.exists():
         return Finding("versions", Level.NOTE, "There are no pinned versions to compare against.")
     # Packages with a marker are needed on some systems only.
-    pins = re.findall(r"(?m)^([\w.-]+)==(\S+)[ \t]*$", file.read_text(encoding="utf-8"))
+    pins = dict(re.findall(r"(?m)^([\w.-]+)==(\S+)[ \t]*$", file.read_text(encoding="utf-8")))
+    versions = {name: _version(name) or "missing" for name in pins}
     differences = [
-        f"{name} {_version(name) or 'missing'} (pinned: {pin})"
-        for name, pin in pins
-        if _version(name) != pin
+        f"{name} {versions[name]} (pinned: {pin})"
+        for name, pin in pins.items()
+        if versions[name] != pin
     ]
     if not differences:
         text = f"all {len(pins)} packages have the versions that the course was built with"

@@ -4,11 +4,9 @@ A translation that is marked `fuzzy` is a suggestion. It is not used until a tra
 it with the English text and removed the mark.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
-from collections.abc import Iterable
+import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,7 +18,6 @@ from course.files import write_atomically
 from course.translation.checks import find_differences
 from course.translation.documents import Document, document_names, read_document
 
-_FUZZY = "fuzzy"
 # Minimum similarity of a new English text to an old one to suggest the old translation.
 _MIN_SIMILARITY = 0.6
 # A line of a PO file with a string that has no closing quotation mark.
@@ -44,11 +41,6 @@ class Catalog:
     file: Path
     entries: dict[str, polib.POEntry]
 
-    @property
-    def name(self) -> str:
-        """Language and document, as in command arguments: "es/notebooks/00_cpu_and_gpu"."""
-        return f"{self.language}/{self.document.name}"
-
     def translation_of(self, text: str) -> str | None:
         """Return the reviewed translation of an English text; None if there is none.
 
@@ -65,25 +57,20 @@ class Catalog:
         """The English texts without a reviewed translation, in order."""
         return [m.text for m in self.document.messages if self.translation_of(m.text) is None]
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether every text has a reviewed translation."""
-        return bool(self.entries) and not self.missing
+
+@cache
+def _has_findings(english: str, translation: str, comment: str) -> bool:
+    return bool(find_differences(english, translation, comment))
 
 
-def catalogs(course: CourseFolder, language: str) -> list[Catalog]:
-    """Read the translations of all documents into a language."""
-    return [read_catalog(course, name, language) for name in document_names(course)]
+def is_reviewed(entry: polib.POEntry) -> bool:
+    """Return whether an entry has a translation that may be used."""
+    return bool(entry.msgstr.strip()) and not entry.fuzzy and not entry.obsolete
 
 
 def languages(course: CourseFolder) -> list[str]:
     """Return the codes of the languages that have a folder in `locale/`."""
-    return sorted(folder.name for folder in locale_folder(course).glob("*/") if folder.is_dir())
-
-
-def locale_folder(course: CourseFolder) -> Path:
-    """Return the folder of all translations."""
-    return course.root / "locale"
+    return sorted(folder.name for folder in (course.root / "locale").glob("*/") if folder.is_dir())
 
 
 def read_catalog(course: CourseFolder, name: str, language: str) -> Catalog:
@@ -92,39 +79,40 @@ def read_catalog(course: CourseFolder, name: str, language: str) -> Catalog:
     Raises:
         CourseError: the PO file has a syntax error or two entries for one text.
     """
-    file = locale_folder(course) / language / f"{name}.po"
-    entries = {entry.msgid: entry for entry in read_po(file) if not entry.obsolete}
+    file = _po_file(course, name, language)
+    entries = {entry.msgid: entry for entry in _read(file) if not entry.obsolete}
     return Catalog(language, read_document(course, name), file, entries)
 
 
-def update(
-    course: CourseFolder,
-    document: Document,
-    language: str,
-    imported: Iterable[polib.POEntry] = (),
-) -> bool:
+def update(course: CourseFolder, document: Document, language: str) -> bool:
     """Update the PO file of a document to the current English texts; return whether it changed.
 
     Translations of unchanged texts are kept. For a changed text, the translation of the most
     similar old text is added as `fuzzy`, with the old English text. Unused translations are kept at
-    the end as obsolete. The reviewed entries in `imported` replace those of the file.
+    the end as obsolete.
     """
-    file = locale_folder(course) / language / f"{document.name}.po"
-    old = {entry.msgid: entry for entry in read_po(file)}
-    old |= {entry.msgid: entry for entry in imported if is_reviewed(entry)}
+    file = _po_file(course, document.name, language)
+    old = {entry.msgid: entry for entry in _read(file)}
     texts = {message.text for message in document.messages}
     unused = {text: entry for text, entry in old.items() if text not in texts and entry.msgstr}
-    catalog = _new_po(language)
+    catalog = polib.POFile(wrapwidth=0)
+    catalog.metadata = {
+        "Project-Id-Version": course.repository.split("/")[-1],
+        "Language": language,
+        "MIME-Version": "1.0",
+        "Content-Type": "text/plain; charset=UTF-8",
+        "Content-Transfer-Encoding": "8bit",
+    }
     for message in document.messages:
-        entry = old.get(message.text) or polib.POEntry(msgid=message.text)
-        if entry.obsolete or is_reviewed(entry):
+        entry = old.get(message.text)
+        if entry is None:
+            entry = polib.POEntry(msgid=message.text)
+            if matches := difflib.get_close_matches(message.text, unused, 1, _MIN_SIMILARITY):
+                similar = unused.pop(matches[0])
+                entry.msgstr, entry.tcomment = similar.msgstr, similar.tcomment
+                entry.flags, entry.previous_msgid = ["fuzzy"], similar.msgid
+        elif entry.obsolete or is_reviewed(entry):
             entry.obsolete, entry.previous_msgid = False, None
-        if not entry.msgstr and (
-            matches := difflib.get_close_matches(message.text, unused, 1, _MIN_SIMILARITY)
-        ):
-            similar = unused.pop(matches[0])
-            entry.msgstr, entry.tcomment = similar.msgstr, similar.tcomment
-            entry.flags, entry.previous_msgid = [_FUZZY], similar.msgid
         entry.comment, entry.occurrences = message.comment, [(document.source, "")]
         catalog.append(entry)
     for entry in unused.values():
@@ -137,21 +125,51 @@ def update(
     return is_changed
 
 
-def export_text(catalog: Catalog, *, everything: bool = False) -> str:
-    """Return a PO file with the entries that need a translator, or all; "" if there are none."""
-    part = _new_po(catalog.language)
-    part.extend(e for e in catalog.entries.values() if everything or not is_reviewed(e))
-    return f"{part}\n" if part else ""
+def update_all(course: CourseFolder, names: list[str]) -> None:
+    """Update all PO files of the languages; create those of a new language."""
+    selected = names or languages(course)
+    if not selected:
+        raise CourseError("There are no languages yet. To add one: course translate update es")
+    for language in selected:
+        if not re.fullmatch("[a-z]{2}", language):
+            raise CourseError(
+                f"{language!r} is not a language code of two lowercase letters, such as fr."
+            )
+    documents = [read_document(course, name) for name in document_names(course)]
+    for language in selected:
+        changed = [d.name for d in documents if update(course, d, language)]
+        colon = ": " if changed else ""
+        print(f"{language}: {len(changed)} files changed{colon}{', '.join(changed)}")
 
 
-def is_reviewed(entry: polib.POEntry) -> bool:
-    """Return whether an entry has a translation that may be used."""
-    return bool(entry.msgstr.strip()) and _FUZZY not in entry.flags and not entry.obsolete
+def check(course: CourseFolder, words: list[str]) -> int:
+    """Print what is left to translate, and the findings of the automatic checks.
 
-
-@cache
-def _has_findings(english: str, translation: str, comment: str) -> bool:
-    return bool(find_differences(english, translation, comment))
+    Each of the words is a language or the start of a PO file's path, such as `es/labs`; all PO
+    files are checked if there are none. Return 1 if there are findings, otherwise 0.
+    """
+    names = [f"{code}/{name}" for code in languages(course) for name in document_names(course)]
+    prefixes = [word.removeprefix("locale/").removesuffix(".po") for word in words]
+    for word in prefixes:
+        if not any(name.startswith(word) for name in names):
+            codes = ", ".join(languages(course)) or "none yet"
+            raise CourseError(
+                f"No translation matches {word!r}. Pass a language ({codes}), or a PO file "
+                "such as es/notebooks/00."
+            )
+    findings, missing, total = [], 0, 0
+    for name in (name for name in names if name.startswith(tuple(prefixes or [""]))):
+        language, _, document = name.partition("/")
+        catalog = read_catalog(course, document, language)
+        findings += problems(course, catalog)
+        total, missing = total + len(catalog.document.messages), missing + len(catalog.missing)
+        if catalog.missing:
+            fuzzy = sum(entry.fuzzy for entry in catalog.entries.values())
+            print(f"{name}: {len(catalog.missing)} texts to translate, {fuzzy} of them fuzzy")
+    for problem in findings:
+        print(problem, file=sys.stderr)
+    print(f"{total - missing} of {total} texts translated, {len(findings)} findings")
+    return int(bool(findings))
 
 
 def problems(course: CourseFolder, catalog: Catalog) -> list[str]:
@@ -159,31 +177,25 @@ def problems(course: CourseFolder, catalog: Catalog) -> list[str]:
     if not catalog.entries:
         return []
     file = catalog.file.relative_to(course.root).as_posix()
-    texts = {message.text for message in catalog.document.messages}
-    findings = []
-    for text, entry in catalog.entries.items():
-        new = []
-        if text not in texts:
-            new = ["the English text has changed. To fix it: course translate update"]
-        elif is_reviewed(entry):
-            new = find_differences(text, entry.msgstr, entry.tcomment)
-        findings += [f"{file}:{entry.linenum}: {finding}" for finding in new]
-    if missing := texts - catalog.entries.keys():
-        findings.append(
-            f"{file}: English texts that are not in the file: {len(missing)}. To fix it: "
-            "course translate update"
-        )
+    findings = [
+        f"{file}:{entry.linenum}: {finding}"
+        for text, entry in catalog.entries.items()
+        if is_reviewed(entry)
+        for finding in find_differences(text, entry.msgstr, entry.tcomment)
+    ]
+    if changed := {m.text for m in catalog.document.messages} ^ catalog.entries.keys():
+        fix = "To fix it: course translate update"
+        findings.append(f"{file}: English texts that have changed: {len(changed)}. {fix}")
     return findings
 
 
-def read_po(file: Path) -> polib.POFile:
-    """Read a PO file; an empty one if the file does not exist.
+def _po_file(course: CourseFolder, name: str, language: str) -> Path:
+    return course.root / "locale" / language / f"{name}.po"
 
-    Raises:
-        CourseError: the file has a syntax error or two entries for one text.
-    """
+
+def _read(file: Path) -> polib.POFile:
     if not file.is_file():
-        return polib.POFile(wrapwidth=0)
+        return polib.POFile()
     try:
         # polib accepts a line without a closing quotation mark, but drops its last letter.
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
@@ -192,15 +204,3 @@ def read_po(file: Path) -> polib.POFile:
         return polib.pofile(str(file), wrapwidth=0, encoding="utf-8", check_for_duplicates=True)
     except (OSError, ValueError) as error:
         raise CourseError(f"{file} is not a valid PO file: {error}. Fix the file.") from None
-
-
-def _new_po(language: str) -> polib.POFile:
-    catalog = polib.POFile(wrapwidth=0)
-    catalog.metadata = {
-        "Project-Id-Version": "gpu-course-kit",
-        "Language": language,
-        "MIME-Version": "1.0",
-        "Content-Type": "text/plain; charset=UTF-8",
-        "Content-Transfer-Encoding": "8bit",
-    }
-    return catalog

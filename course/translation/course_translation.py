@@ -5,20 +5,17 @@ translation. After that, it remains in the course: if an English text changes, t
 in English, and `course build --check` fails until its translation is reviewed.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from course.authoring.start_page import start_page
+from course.authoring.generated import start_page
 from course.course_folder import CourseError, CourseFolder
-from course.translation.catalogs import Catalog, catalogs, languages
-from course.translation.documents import PAGES, page_text
+from course.translation.catalogs import Catalog, languages, read_catalog
+from course.translation.documents import PAGES, document_names, page_text
 from course.translation.translator import Translator, translated_path
 
-_START_PAGE = "index.md"
 # Documents with texts that appear in every notebook: banners, hints, generated cells.
 _SHARED = ("helpers", "pages")
 
@@ -47,21 +44,21 @@ class CourseTranslation:
         catalog = self.catalogs[document]
         if catalog.entries and self.output_path(document).is_file():
             return True
-        required = {document, *(name for name in _SHARED if name in self.catalogs)}
-        return all(self.catalogs[name].is_complete for name in required)
+        shared = [self.catalogs[name] for name in _SHARED if name in self.catalogs]
+        return all(catalog.entries and not catalog.missing for catalog in (catalog, *shared))
 
     def output_path(self, document: str) -> Path:
         """Return the file that is built from a document; for the pages, the start page."""
         if document == "helpers":
             return self.course.root / "helpers" / "translations" / f"{self.language}.json"
-        page = _START_PAGE if document == "pages" else f"{document}.ipynb"
+        page = "index.md" if document == "pages" else f"{document}.ipynb"
         return self.course.root / translated_path(page, self.language)
 
     @property
     def pages(self) -> frozenset[str]:
         """The English paths of all notebooks and pages that exist in this language."""
         notebooks = (name for name in self.catalogs if "/" in name and self.is_published(name))
-        pages = (_START_PAGE, *PAGES) if self.is_published("pages") else ()
+        pages = ("index.md", *PAGES) if self.is_published("pages") else ()
         return frozenset([*(f"{name}.ipynb" for name in notebooks), *pages])
 
     def translator(self, document: str) -> Translator:
@@ -143,5 +140,5 @@ def read_translation(course: CourseFolder, language: str) -> CourseTranslation:
     if language not in languages(course):
         known = ", ".join(languages(course)) or "none"
         raise CourseError(f"There is no folder locale/{language}. Known languages: {known}.")
-    by_name = {catalog.document.name: catalog for catalog in catalogs(course, language)}
-    return CourseTranslation(course, language, by_name)
+    catalogs = {name: read_catalog(course, name, language) for name in document_names(course)}
+    return CourseTranslation(course, language, catalogs)

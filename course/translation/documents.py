@@ -3,52 +3,34 @@
 The texts of code are found in its syntax tree: calls to `translate`, hints, captions and boxes.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from course.authoring.sources import read_source
-from course.course_folder import CourseError, CourseFolder
+from course.course_folder import CourseFolder
 from course.translation.markdown import text_blocks
 
 # The pages for students, relative to the root of the course. In the README, only the sections for
 # students are translated: the start page lists the lessons, and the rest is for instructors.
 PAGES = ("README.md", "docs/first_five_minutes.md", "docs/help.md", "docs/glossary.md")
-_NOT_FOR_STUDENTS = (
-    "## Lessons",
-    "## For instructors",
-    "## For maintainers",
-    "## How it is built",
-    "## What it depends on",
-)
+_NOT_FOR_STUDENTS = ("Lessons", "For instructors", "For maintainers", "How it is built", "What it ")
 # The start page without its list of lessons, which depends on what has been built.
 START_PAGE = Path(__file__).parents[1] / "authoring" / "start_page.template"
 # Modules that generate texts in every notebook and on the start page.
-_GENERATOR_MODULES = (
-    "course/authoring/generated.py",
-    "course/authoring/start_page.py",
-    "docs/site/conf.py",
-)
+_GENERATOR_MODULES = ("course/authoring/generated.py", "docs/site/conf.py")
 # For each function, the arguments that are translated when they are shown, by position or name.
 _HELPER_ARGUMENTS = {
-    "translate": (0,),
-    "Hint": (1, 2),
-    "Mistake": (1, 2, "wrong", "look"),
-    "Exercise": ("success",),
-    "exercise": ("success_message",),
-    "Kind": (2, 3, 4, "title", "why", "advice"),
-    "MixedLine": (4,),
-    "Opcode": (1, 4),
-    "_compute": (1, 2),
-    "_jump": (1,),
-    "show": (1,),
-}
+    "translate": (0,), "show": (1,),
+    "Hint": (1, 2), "Mistake": (1, 2, "wrong", "look"),
+    "Exercise": ("success",), "exercise": ("success_message",),
+    "Kind": (2, 3, 4, "title", "why", "advice"), "MixedLine": (4,),
+    "Opcode": (1, 4), "_compute": (1, 2), "_jump": (1,),
+}  # fmt: skip
 _CELL_ARGUMENTS = {"show": ("alt",), "box": (0, 1), "progress": (0,)}
 
 
@@ -92,21 +74,14 @@ def document_names(course: CourseFolder) -> list[str]:
 def read_document(course: CourseFolder, name: str) -> Document:
     """Read the English texts of one document; each comment lists all locations of its text."""
     kind, _, stem = name.partition("/")
-    match kind:
-        case "notebooks":
-            file = course.source_path(stem)
-            messages: Iterable[Message] = _source_messages(file)
-        case "labs":
-            file = course.lab_source_path(stem)
-            messages = _lab_messages(course, file)
-        case "helpers":
-            file = course.root / "helpers"
-            messages = _helpers_messages(file)
-        case "pages":
-            file = course.root / "docs"
-            messages = _pages_messages(course)
-        case _:
-            raise CourseError(f"There is no document {name!r} to translate.")
+    file = f"{kind}/source/{stem}.py"
+    sources = {
+        "notebooks": (file, _source_messages(course.root / file)),
+        "labs": (file, _lab_messages(course, course.root / file)),
+        "helpers": ("helpers", _helpers_messages(course.root / "helpers")),
+        "pages": ("docs", _pages_messages(course)),
+    }
+    source, messages = sources[kind]
     merged: dict[str, Message] = {}
     for message in messages:
         previous = merged.get(message.text, message)
@@ -116,7 +91,7 @@ def read_document(course: CourseFolder, name: str) -> Document:
             comment = f"{previous.comment}; {message.comment}"
             at_runtime = previous.at_runtime or message.at_runtime
             merged[message.text] = Message(message.text, comment, at_runtime)
-    return Document(name, file.relative_to(course.root).as_posix(), tuple(merged.values()))
+    return Document(name, source, tuple(merged.values()))
 
 
 def page_text(course: CourseFolder, page: str) -> str:
@@ -124,8 +99,9 @@ def page_text(course: CourseFolder, page: str) -> str:
     text = (course.root / page).read_text(encoding="utf-8")
     if page != "README.md":
         return text
-    sections = re.split(r"(?m)^(?=## )", text)
-    return "".join(part for part in sections if not part.startswith(_NOT_FOR_STUDENTS))
+    first, *sections = re.split(r"(?m)^## ", text)
+    students = (part for part in sections if not part.startswith(_NOT_FOR_STUDENTS))
+    return first + "".join(f"## {part}" for part in students)
 
 
 # Modules and cells are parsed once for all languages.
@@ -136,22 +112,18 @@ def code_messages(code: str, location: str, *, in_cell: bool = False) -> tuple[M
     if in_cell:
         code = re.sub(r"(?m)^[ \t]*[%!].*", "", code)
     calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
-    texts = []
+    messages = []
     for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
         name = getattr(call.func, "attr", getattr(call.func, "id", ""))
         parameters = translated_arguments.get(name, ())
         arguments = [value for n, value in enumerate(call.args) if n in parameters]
         arguments += [keyword.value for keyword in call.keywords if keyword.arg in parameters]
         for argument in arguments:
-            parts = argument.elts if isinstance(argument, ast.Tuple) else (argument,)
-            texts += [part.value for part in parts if isinstance(part, ast.Constant)]
-    return tuple(
-        Message(text, location, at_runtime=True) for text in texts if isinstance(text, str) and text
-    )
-
-
-def _module_messages(module: Path, location: str) -> tuple[Message, ...]:
-    return code_messages(module.read_text(encoding="utf-8"), location)
+            for part in argument.elts if isinstance(argument, ast.Tuple) else (argument,):
+                text = getattr(part, "value", None)
+                if isinstance(text, str) and text:
+                    messages.append(Message(text, location, at_runtime=True))
+    return tuple(messages)
 
 
 def _source_messages(file: Path) -> Iterator[Message]:
@@ -173,19 +145,16 @@ def _source_messages(file: Path) -> Iterator[Message]:
 def _lab_messages(course: CourseFolder, file: Path) -> Iterator[Message]:
     yield from _source_messages(file)
     checks = course.root / "helpers" / "checks" / f"lab_{file.stem[:2]}"
-    # TODO: delete this loop, `_hint_messages` and `import tomllib` with the last hints.toml.
-    for hints in checks.glob("hints.toml"):
-        yield from _hint_messages(hints)
+    # TODO: delete this loop and `import tomllib` with the last hints.toml.
+    for file in checks.glob("hints.toml"):
+        for exercise, hints in tomllib.loads(file.read_text(encoding="utf-8")).items():
+            for id, hint in hints.items():
+                for key, kind in (("wrong", "what is wrong"), ("look", "where to look")):
+                    if isinstance(hint, dict):
+                        comment = f"hint {id} of {exercise}, {kind}"
+                        yield Message(hint[key], comment, at_runtime=True)
     for module in sorted(checks.glob("*.py")):
-        yield from _module_messages(module, module.name)
-
-
-def _hint_messages(file: Path) -> Iterator[Message]:
-    for exercise, hints in tomllib.loads(file.read_text(encoding="utf-8")).items():
-        for id, hint in hints.items():
-            for key, what in (("wrong", "what is wrong"), ("look", "where to look")):
-                if isinstance(hint, dict):
-                    yield Message(hint[key], f"hint {id} of {exercise}, {what}", at_runtime=True)
+        yield from code_messages(module.read_text(encoding="utf-8"), module.name)
 
 
 def _helpers_messages(folder: Path) -> Iterator[Message]:
@@ -193,7 +162,7 @@ def _helpers_messages(folder: Path) -> Iterator[Message]:
         relative = module.relative_to(folder)
         # The texts of a lab's checks are in the PO file of the lab.
         if not any(part.startswith("lab_") for part in relative.parts):
-            yield from _module_messages(module, relative.as_posix())
+            yield from code_messages(module.read_text(encoding="utf-8"), relative.as_posix())
 
 
 def _pages_messages(course: CourseFolder) -> Iterator[Message]:
@@ -205,4 +174,4 @@ def _pages_messages(course: CourseFolder) -> Iterator[Message]:
                 yield Message(block.text, f"{page}, {block.kind}")
     for name in _GENERATOR_MODULES:
         module = Path(__file__).parents[2] / name
-        yield from _module_messages(module, module.name)
+        yield from code_messages(module.read_text(encoding="utf-8"), module.name)

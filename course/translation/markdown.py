@@ -4,8 +4,6 @@ A text is a heading, a paragraph, a row of a table, or the text between two HTML
 blocks, link targets and everything between the texts are not changed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,8 +1,5 @@
 """Translate a notebook or a page: its texts, its links, and its call to `lesson.start`."""
 
-from __future__ import annotations
-
-import ast
 import posixpath
 import re
 from collections.abc import Collection, Mapping
@@ -21,6 +18,7 @@ _EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
 _COLAB = re.compile(
     r"(https://colab\.research\.google\.com/github/[^/]+/[^/]+/blob/[^/]+/)([^#?]+)"
 )
+_START = re.compile(r"(?m)^([^#\n]*\blesson\.start\()((?:[^()]|\([^()]*\))*)\)")
 
 
 @dataclass(frozen=True)
@@ -79,8 +77,13 @@ class Translator:
         return _LINK.sub(lambda link: self._target(link[0], page), text)
 
     def code(self, code: str) -> str:
-        """Return code that passes the language to `lesson.start`."""
-        return code if self.language == ENGLISH else with_language(code, self.language)
+        """Return code with `language="es"` added to the calls to `lesson.start`."""
+
+        def call(match: re.Match[str]) -> str:
+            comma = ", " if match[2] else ""
+            return f'{match[1]}{match[2]}{comma}language="{self.language}")'
+
+        return code if self.language == ENGLISH else _START.sub(call, code)
 
     def translated_page(self, page: str) -> str:
         """Return the path of a page's translation, or of the English page if there is none."""
@@ -111,19 +114,3 @@ def language_name(language: str) -> str:
         return Locale.parse(language, sep="-").get_display_name() or language
     except UnknownLocaleError:
         return language
-
-
-def with_language(code: str, language: str) -> str:
-    """Return code with `language="es"` added to the calls to `lesson.start`."""
-    if "lesson.start(" not in code:
-        return code
-    lines = code.split("\n")
-    for call in [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]:
-        if ast.unparse(call.func) == "lesson.start":
-            # Python counts columns in bytes.
-            line = lines[call.end_lineno - 1].encode()
-            end = call.end_col_offset - 1
-            comma = ", " if call.args or call.keywords else ""
-            argument = f'{comma}language="{language}"'.encode()
-            lines[call.end_lineno - 1] = (line[:end] + argument + line[end:]).decode()
-    return "\n".join(lines)

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from course.authoring.build import build
-from course.authoring.start_page import start_page
+from course.authoring.generated import start_page
 from course.authoring.up_to_date import find_outdated
 from course.course_folder import open_course
 
