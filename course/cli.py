@@ -105,14 +105,10 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
         "notebooks, their pages and index.html into runs/DATE-TIME (runs/latest links to it).",
     )
     command.add_argument("names", nargs="*", metavar="NAME", help="lessons (default: all)")
+    text = "set a parameter in every notebook that has it; can be repeated"
+    pair = ("PARAMETER", "VALUE")
     command.add_argument(
-        "-p",
-        dest="parameters",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("PARAMETER", "VALUE"),
-        help="set a parameter in every notebook that has it; can be repeated",
+        "-p", dest="parameters", nargs=2, action="append", default=[], metavar=pair, help=text
     )
     command.add_argument("--out", type=Path, metavar="DIR", help="write into this empty folder")
     jobs = "notebooks to run at once (default: as many as cores and memory allow; 1 on a GPU)"

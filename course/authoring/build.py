@@ -14,10 +14,10 @@ from nbformat import NotebookNode
 
 from course.authoring.generated import start_page
 from course.authoring.stored_outputs import output_problems, outputs_digest
-from course.authoring.up_to_date import Target, differences, read_stored, targets
+from course.authoring.up_to_date import Target, differences, targets
 from course.course_folder import CourseError, CourseFolder
 from course.execution.kernels import CurrentPythonKernelManager, make_cifar10_root_absolute
-from course.files import write_atomically
+from course.files import read_notebook, write_atomically
 from course.translation.catalogs import languages
 from course.translation.course_translation import read_translation
 
@@ -75,7 +75,8 @@ def _build_target(
     target: Target, force: bool, cell_timeout: int, log: Callable[[str], None]
 ) -> str | None:
     """Build one notebook; return what was done, or None if it is up to date."""
-    fresh, stored = target.assemble(), read_stored(target.path)
+    fresh = target.assemble()
+    stored = read_notebook(target.path) if target.path.exists() else None
     if not differences(target, fresh, stored) and not (force and target.executed):
         return None
     if not target.executed:

@@ -25,18 +25,15 @@ RESULT_TYPE = "application/vnd.gpu-course.result+json"
 _TEXT_TYPES = ("text/", "application/json", RESULT_TYPE)
 
 
-def output_texts(output: NotebookNode) -> list[str]:
+def _text(output: NotebookNode) -> str:
     """Return all text in one output, without images."""
     if output.output_type == "stream":
-        return [output.text]
+        return output.text
     if output.output_type == "error":
-        return [f"{output.ename}: {output.evalue}"]
-    texts = []
-    for mime_type, value in output.data.items():
-        if mime_type.startswith(_TEXT_TYPES):
-            text = value if isinstance(value, str) else json.dumps(value)
-            texts.append(_IMAGE_DATA.sub("", text))
-    return texts
+        return f"{output.ename}: {output.evalue}"
+    values = [value for key, value in output.data.items() if key.startswith(_TEXT_TYPES)]
+    texts = (value if isinstance(value, str) else json.dumps(value) for value in values)
+    return "\n".join(_IMAGE_DATA.sub("", text) for text in texts)
 
 
 def output_problems(notebook: NotebookNode) -> list[str]:
@@ -47,7 +44,7 @@ def output_problems(notebook: NotebookNode) -> list[str]:
     for number, cell in enumerate(notebook.cells, start=1):
         for output in cell.get("outputs", []):
             location = f"cell {number} ({first_line(cell.source)})"
-            text = "\n".join(output_texts(output))
+            text = _text(output)
             if output.output_type == "error":
                 problems.append(f"{location} ends in an error: {text}")
             elif output.output_type == "stream" and output.name == "stderr":

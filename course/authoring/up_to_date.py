@@ -114,7 +114,8 @@ def find_outdated(course: CourseFolder) -> list[str]:
     findings = []
     for target in all_targets:
         try:
-            reasons = differences(target, target.assemble(), read_stored(target.path))
+            stored = read_notebook(target.path) if target.path.exists() else None
+            reasons = differences(target, target.assemble(), stored)
         except CourseError as error:
             reasons = [str(error)]
         if reasons:
@@ -127,11 +128,6 @@ def find_outdated(course: CourseFolder) -> list[str]:
     if index.is_file() and index.read_text(encoding="utf-8") != start_page(course):
         findings.append("index.md is out of date. To fix it: course build")
     return findings
-
-
-def read_stored(path: Path) -> NotebookNode | None:
-    """Return the stored notebook, or None if it has not been built."""
-    return read_notebook(path) if path.exists() else None
 
 
 def differences(target: Target, fresh: NotebookNode, stored: NotebookNode | None) -> list[str]:

@@ -29,14 +29,12 @@ class Catalog:
     """The translations of one document into one language.
 
     Attributes:
-        language: the language code, such as "es".
         document: the English texts.
         file: the PO file.
         entries: the PO file's entries by English text, without obsolete ones; empty if there is no
             file.
     """
 
-    language: str
     document: Document
     file: Path
     entries: dict[str, polib.POEntry]
@@ -81,7 +79,7 @@ def read_catalog(course: CourseFolder, name: str, language: str) -> Catalog:
     """
     file = _po_file(course, name, language)
     entries = {entry.msgid: entry for entry in _read(file) if not entry.obsolete}
-    return Catalog(language, read_document(course, name), file, entries)
+    return Catalog(read_document(course, name), file, entries)
 
 
 def update(course: CourseFolder, document: Document, language: str) -> bool:

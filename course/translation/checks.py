@@ -48,57 +48,45 @@ def find_differences(original: str, translation: str, comment: str = "") -> list
     """
     allowed = re.findall(r"(?m)^allow (\w+)\b", comment)
     differences = _differences(original, translation)
-    return [f"{check}: {problem}" for check, problem in differences if check not in allowed]
+    return [difference for difference in differences if difference.split(":")[0] not in allowed]
 
 
-def _differences(original: str, translation: str) -> Iterator[tuple[str, str]]:
-    """Yield each difference as the name of a check and a sentence."""
+def _differences(original: str, translation: str) -> Iterator[str]:
+    """Yield a sentence for each difference, which starts with the name of its check."""
     english, translated = _parts(original), _parts(translation)
     for check, (kind, _) in _PARTS.items():
         for problem in _compare(english[check], translated[check]):
-            yield check, f"{problem}. Keep {kind} as in the English text."
+            yield f"{check}: {problem}. Keep {kind} as in the English text."
     (bold, shown), (translated_bold, translated_shown) = _shown(original), _shown(translation)
     if bold != translated_bold:
-        yield (
-            "bold",
-            f"the translation has {translated_bold} bold parts, and the English one {bold}.",
-        )
+        yield f"bold: there are {translated_bold} bold parts, and {bold} in the English text."
     [english_words], [translated_words] = english["words"], translated["words"]
-    numbers, translated_numbers = _numbers_in(english_words), _numbers_in(translated_words)
-    if missing := ", ".join(f"{n:f}" for n in (numbers - translated_numbers).elements()):
-        yield (
-            "numbers",
-            f"{missing} is missing. Write numbers in digits, as in English: 3.5, 1,024.",
-        )
+    missing = (_numbers_in(english_words) - _numbers_in(translated_words)).elements()
+    if numbers := ", ".join(f"{number:f}" for number in missing):
+        yield f"numbers: {numbers} is missing. Write numbers in digits, as in English: 3.5, 1,024."
     if original.startswith("|"):
         expected, actual = (len(re.findall(r"(?<!\\)\|", t)) - 1 for t in (original, translation))
         if expected != actual or not re.fullmatch(r"(?s)\|.*\|", translation):
-            yield "columns", f"the row has {actual} columns, and the English one has {expected}."
+            yield f"columns: the row has {actual} columns, and the English one has {expected}."
     elif structure(original) != structure(translation):
         yield (
-            "markup",
-            (
-                "Markdown parses the translation as a different kind of block. Check its first "
-                "characters, and that it is a single paragraph."
-            ),
+            "markup: Markdown parses the translation as a different kind of block. Check its "
+            "first characters, and that it is a single paragraph."
         )
     for mark in ("**", "`", "*", "]("):
         if mark in translated_shown and mark not in shown:
             yield (
-                "markup",
-                (
-                    f"{mark} has no effect here and would be displayed. Put it directly around a "
-                    "word: Markdown ignores it between a letter and a punctuation mark."
-                ),
+                f"markup: {mark} has no effect here and would be displayed. Put it directly around "
+                "a word: Markdown ignores it between a letter and a punctuation mark."
             )
             break
     if translation != translation.strip() and original == original.strip():
-        yield "spaces", "remove the leading and trailing spaces."
+        yield "spaces: remove the leading and trailing spaces."
     if translation.count("\n") != original.count("\n"):
-        yield "spaces", "the number of line breaks differs from the English text."
+        yield "spaces: the number of line breaks differs from the English text."
     words = re.findall(r"[^\W\d_]{2,}", english_words)
     if original == translation and len(words) > _MAX_WORDS_IN_NAME and has_words(original):
-        yield "english", "the text is not translated: it is the same as in English."
+        yield "english: the text is not translated: it is the same as in English."
 
 
 # Each language has the same English text.

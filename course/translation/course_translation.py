@@ -16,9 +16,6 @@ from course.translation.catalogs import Catalog, languages, read_catalog
 from course.translation.documents import PAGES, document_names, page_text
 from course.translation.translator import Translator, translated_path
 
-# Documents with texts that appear in every notebook: banners, hints, generated cells.
-_SHARED = ("helpers", "pages")
-
 
 @dataclass(frozen=True)
 class CourseTranslation:
@@ -44,7 +41,8 @@ class CourseTranslation:
         catalog = self.catalogs[document]
         if catalog.entries and self.output_path(document).is_file():
             return True
-        shared = [self.catalogs[name] for name in _SHARED if name in self.catalogs]
+        # The texts of these two appear in every notebook: banners, hints, generated cells.
+        shared = [self.catalogs[name] for name in ("helpers", "pages") if name in self.catalogs]
         return all(catalog.entries and not catalog.missing for catalog in (catalog, *shared))
 
     def output_path(self, document: str) -> Path:

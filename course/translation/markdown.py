@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -71,9 +72,7 @@ def has_words(text: str) -> bool:
 
 def _all_text_blocks(markdown: str) -> Iterator[TextBlock]:
     lines = markdown.splitlines(keepends=True)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
+    starts = [0, *accumulate(map(len, lines))]
     in_item = in_table = False
     kind = "paragraph"
     for token in _BLOCK_PARSER.parse(markdown):
