@@ -83,13 +83,9 @@ def test_only_the_texts_are_replaced():
     ]
 
 
-def test_second_line_of_a_list_item_is_indented():
-    new = translate_markdown("- one two\n- three four", lambda text: "uno  \ndos")
+def test_continuation_lines_are_indented_and_repeated_texts_replaced():
+    new = translate_markdown("- one two\n- one two", lambda text: "uno  \ndos")
     assert new == "- uno  \n  dos\n- uno  \n  dos"
-
-
-def test_repeated_text_is_replaced_everywhere():
-    assert translate_markdown("- no no\n\nno no", lambda text: "sí") == "- sí\n\nsí"
 
 
 @pytest.mark.parametrize("text", ["94 %", "`net.to(device)`", "$U V^T$", "<br>", "[`x`](y.md)"])
