@@ -1,5 +1,4 @@
 import pytest
-
 from course.authoring.targets import assemble_from_source
 
 TEXT = "# %% [markdown]\n# ## A section\n\n# %%\n1 + 1\n"
