@@ -8,19 +8,15 @@ from importlib import metadata
 import pytest
 
 from course.doctor import doctor as module
-from course.doctor.doctor import Finding, Level, as_json, doctor, format_findings
+from course.doctor.doctor import Finding, Level, doctor, format_findings
 from course.execution.gpus import Gpu
 
 WORKING = {"torch": "2.14.1", "cuda": "13.0", "threads": 2, "devices": [], "data": "real CIFAR-10"}
-NO_DATA = {**WORKING, "data": None, "data_error": "no such file"}
+NO_DATA = {"data": None, "data_error": "no such file"}
 H200 = Gpu("0", "NVIDIA H200", 143771, 143000, "580.65")
 FULL = Gpu("0", "NVIDIA H200", 143771, 400, "580.65")
 SHARED_MEMORY = Gpu("0", "NVIDIA GB10", 0, 0, "580.65")
-OLD = {
-    "devices": ["cuda:0 NVIDIA V100", "cuda:1 Tesla T4"],
-    "capabilities": [[7, 0], [7, 5]],
-    "architectures": ["sm_75", "sm_80", "sm_120"],
-}
+OLD = {"devices": ["V100", "T4"], "capabilities": [[7, 0], [7, 5]], "architectures": ["sm_75"]}
 
 
 @pytest.fixture
@@ -37,10 +33,7 @@ def examine(monkeypatch):
 
 @pytest.mark.parametrize(
     ("source", "printed"),
-    [
-        ("raise ImportError('libcudart.so.13: cannot open shared object file')", "libcudart.so.13"),
-        ("import os; os._exit(139)", "status 139"),
-    ],
+    [("raise ImportError('no libcudart')", "no libcudart"), ("import os; os._exit(9)", "status 9")],
 )
 def test_reports_broken_torch(tmp_path, source, printed):
     (tmp_path / "torch.py").write_text(source)
@@ -63,46 +56,27 @@ def test_reports_broken_torch(tmp_path, source, printed):
     [
         ({}, [], "GPU", "ok", "simulated GPU", ""),
         ({}, [], "torch", "ok", "2.14.1, built for CUDA 13.0, 2 threads", ""),
-        (
-            {"torch": "2.9.1+cu128"},
-            [],
-            "torch",
-            "problem",
-            "torch 2.11 or newer",
-            "--upgrade torch",
-        ),
+        ({"torch": "2.9.1+cu128"}, [], "torch", "problem", "torch 2.11 or newer", "--upgrade"),
         ({"devices": ["cuda:0"]}, [H200], "GPU 0", "ok", "143,000 of 143,771 MiB free", ""),
         ({"devices": ["cuda:0"]}, [H200], "devices", "ok", "torch uses cuda:0", ""),
         ({"devices": ["cuda:0"]}, [FULL], "GPU 0", "note", "400 of 143,771", "nvidia-smi"),
         ({"devices": ["cuda:0"]}, [SHARED_MEMORY], "GPU 0", "ok", "GB10, driver 580.65", ""),
         ({"cuda": None}, [H200], "GPU", "problem", "CPU-only build", "--force-reinstall torch"),
         ({}, [H200], "GPU", "problem", "cannot use it with driver 580.65", "nvidia.com/drivers"),
+        ({"env": "CUDA_VISIBLE_DEVICES"}, [H200], "GPU", "problem", "hides it", "unset CUDA_VIS"),
+        ({}, [], "images", "ok", "real CIFAR-10", ""),
+        (NO_DATA, [], "images", "note", "CIFAR-10 is not on this machine", "export CIFAR10_ROOT"),
+        (NO_DATA | {"env": "CIFAR10_ROOT"}, [], "images", "problem", "/nowhere", "unset CIFAR10"),
         (OLD, [H200], "GPU", "problem", "V100 has compute capability 7.0; this build", "export"),
     ],
 )
-def test_reports_torch_and_gpus(examine, monkeypatch, change, cards, name, level, text, fix):
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+def test_reports_torch_gpus_and_images(examine, monkeypatch, change, cards, name, level, text, fix):
+    for variable in ("CUDA_VISIBLE_DEVICES", "CIFAR10_ROOT"):
+        monkeypatch.delenv(variable, raising=False)
+    if variable := change.get("env"):
+        monkeypatch.setenv(variable, "" if variable.startswith("CUDA") else "/nowhere")
     finding = examine(WORKING | change, cards)[name]
-    assert finding.level == level
-    assert text in finding.text
-    assert fix in finding.fix
-
-
-def test_reports_hidden_gpu(examine, monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    finding = examine(WORKING, [H200])["GPU"]
-    assert finding.level == Level.PROBLEM
-    assert finding.fix == "unset CUDA_VISIBLE_DEVICES"
-
-
-def test_unreadable_images_are_a_problem_only_if_named(examine, monkeypatch):
-    monkeypatch.delenv("CIFAR10_ROOT", raising=False)
-    assert examine(NO_DATA)["images"].level == Level.NOTE
-    monkeypatch.setenv("CIFAR10_ROOT", "/nowhere")
-    finding = examine(NO_DATA)["images"]
-    assert finding.level == Level.PROBLEM
-    assert "CIFAR10_ROOT is /nowhere" in finding.text
-    assert examine()["images"].text == "real CIFAR-10"
+    assert (finding.level, text in finding.text, fix in finding.fix) == (level, True, True)
 
 
 def test_compares_versions_with_pins(examine, tmp_path):
@@ -113,22 +87,18 @@ def test_compares_versions_with_pins(examine, tmp_path):
     assert finding.level == Level.NOTE
     assert finding.text.startswith("1 of 2 packages differ from the versions")
     assert "nothing-real missing (pinned: 1.0)" in finding.text
-    (tmp_path / "requirements.txt").write_text(numpy)
-    assert examine(root=tmp_path)["versions"].level == Level.OK
 
 
 def test_reports_full_disk(examine, monkeypatch, tmp_path):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(module.shutil, "disk_usage", lambda _: usage(100e9, 99e9, 1e9))
     finding = examine(root=tmp_path)["disk"]
-    assert finding.level == Level.PROBLEM
-    assert finding.text.startswith("1.0 GB free")
+    assert (finding.level, finding.text[:11]) == (Level.PROBLEM, "1.0 GB free")
 
 
 def test_reports_missing_package_with_install_command(examine, monkeypatch):
     monkeypatch.setattr(module, "_REQUIRED", ("numpy", "nothing-real"))
     finding = examine()["packages"]
-    assert finding.level == Level.PROBLEM
     assert finding.text == "Not installed for this Python: nothing-real."
     assert "-m pip install" in finding.fix
 
@@ -140,16 +110,8 @@ def test_failing_check_does_not_stop_the_others(examine, monkeypatch):
     assert "versions" in findings
 
 
-def test_text_and_json_agree():
-    findings = [
-        Finding("disk", Level.PROBLEM, "0.1 GB free", "rm -r old"),
-        Finding("torch", Level.OK, "2.14.1"),
-    ]
-    assert format_findings(findings).splitlines() == [
-        "PROBLEM  disk: 0.1 GB free",
-        "          to fix it: rm -r old",
-        "ok       torch: 2.14.1",
-        "1 problem.",
-    ]
+def test_formats_problems_with_their_fix():
+    findings = [Finding("disk", Level.PROBLEM, "full", "rm -r old"), Finding("GPU", Level.OK, "T4")]
+    lines = "PROBLEM  disk: full\n          to fix it: rm -r old\nok       GPU: T4\n1 problem."
+    assert format_findings(findings) == lines
     assert format_findings(findings[1:]).endswith("No problems.")
-    assert json.loads(as_json(findings))["problems"] == 1
