@@ -37,7 +37,7 @@ def test_selects_by_number_prefix_or_path_in_order(words, selected):
 
 
 def test_unknown_or_ambiguous_name_lists_names():
-    with pytest.raises(CourseError, match="'06' does not exist.*04_cifar10"):
+    with pytest.raises(CourseError, match=r"'06' does not exist.*04_cifar10"):
         select_names(NAMES, ["06"], "Lesson")
     with pytest.raises(CourseError, match="'04_c' matches 04_cifar10_on_gpu and 04_cpu"):
         select_names([*NAMES, "04_cpu"], ["04_c"], "Lesson")
