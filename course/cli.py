@@ -1,7 +1,5 @@
 """The command `course`: parses the command line and calls the module for each subcommand."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import sys
@@ -12,7 +10,6 @@ from course.batch.command import add_batch
 from course.command_line import handle_sigterm_as_ctrl_c, positive_int
 from course.course_folder import PLACEHOLDER_REPOSITORY, CourseError, open_course
 from course.grading import command as grading
-from course.translation.command import add_translate
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,11 +33,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="course", description="Build the lessons, run them, grade the labs, and report."
     )
-    parser.add_argument(
-        "--root",
-        type=Path,
-        help="folder of the course (default: this folder or its nearest parent with a course)",
-    )
+    root = "folder of the course (default: this folder or its nearest parent with a course)"
+    parser.add_argument("--root", type=Path, help=root)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_build(commands)
     _add_run(commands)
@@ -49,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_release(commands)
     grading.add_grade(commands)
     grading.add_similar(commands)
-    add_translate(commands)
+    _add_translate(commands)
     return parser
 
 
@@ -59,35 +53,24 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
         help="build the notebooks from their sources and execute them",
         description="Build notebooks/NAME.ipynb from notebooks/source/NAME.py and execute it; "
         "build labs/NAME.ipynb, without answers, and labs/solutions/NAME.ipynb from "
-        "labs/source/NAME.py. In another language, es/NAME and es/labs/NAME are built from the "
-        "same source and its translation in locale/es; without names, all translated notebooks "
-        "are built too. Up-to-date notebooks are skipped; those with unchanged code keep their "
-        "outputs.",
+        "labs/source/NAME.py; translate both with locale/LANGUAGE. Up-to-date notebooks are "
+        "skipped; those with unchanged code keep their outputs.",
     )
-    command.add_argument(
-        "names",
-        nargs="*",
-        metavar="NAME",
-        help="lessons, labs as labs/NAME, or translations as es or es/NAME (default: all)",
-    )
-    command.add_argument(
-        "--check",
-        action="store_true",
-        help="only list what is out of date, and fail if the list is not empty",
-    )
-    command.add_argument(
-        "--force",
-        action="store_true",
-        help="also execute notebooks that are up to date or whose code is unchanged",
-    )
-    command.add_argument(
-        "--cell-timeout",
-        type=positive_int,
-        default=1800,
-        metavar="SECONDS",
-        help="time limit per cell (default: 1800)",
-    )
+    names = "lessons, labs as labs/NAME, or translations as es or es/NAME (default: all)"
+    command.add_argument("names", nargs="*", metavar="NAME", help=names)
+    check = "only list what is out of date, and fail if the list is not empty"
+    command.add_argument("--check", action="store_true", help=check)
+    force = "also execute notebooks that are up to date or whose code is unchanged"
+    command.add_argument("--force", action="store_true", help=force)
+    _add_cell_timeout(command, 1800)
     command.set_defaults(command=_build)
+
+
+def _add_cell_timeout(command: argparse.ArgumentParser, default: int) -> None:
+    text = "time limit per cell (default: %(default)s)"
+    command.add_argument(
+        "--cell-timeout", type=positive_int, default=default, metavar="SECONDS", help=text
+    )
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -122,29 +105,15 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
         "notebooks, their pages and index.html into runs/DATE-TIME (runs/latest links to it).",
     )
     command.add_argument("names", nargs="*", metavar="NAME", help="lessons (default: all)")
+    text = "set a parameter in every notebook that has it; can be repeated"
+    pair = ("PARAMETER", "VALUE")
     command.add_argument(
-        "-p",
-        dest="parameters",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("PARAMETER", "VALUE"),
-        help="set a parameter in every notebook that has it; can be repeated",
+        "-p", dest="parameters", nargs=2, action="append", default=[], metavar=pair, help=text
     )
     command.add_argument("--out", type=Path, metavar="DIR", help="write into this empty folder")
-    command.add_argument(
-        "--jobs",
-        type=positive_int,
-        metavar="N",
-        help="notebooks to run at once (default: as many as cores and memory allow; 1 on a GPU)",
-    )
-    command.add_argument(
-        "--cell-timeout",
-        type=positive_int,
-        default=3600,
-        metavar="SECONDS",
-        help="time limit per cell (default: 3600)",
-    )
+    jobs = "notebooks to run at once (default: as many as cores and memory allow; 1 on a GPU)"
+    command.add_argument("--jobs", type=positive_int, metavar="N", help=jobs)
+    _add_cell_timeout(command, 3600)
     command.set_defaults(command=_run)
 
 
@@ -171,14 +140,10 @@ def _add_release(commands: argparse._SubParsersAction) -> None:
         "release",
         help="make every badge and setup cell point to your repository",
         description="Write the repository of the course into pyproject.toml, the pages, the "
-        "sources and the generated cells of all notebooks. Does not execute or push anything.",
+        "sources and the generated cells of all notebooks. Does not push anything.",
     )
-    command.add_argument(
-        "--repo",
-        required=True,
-        metavar="OWNER/NAME",
-        help="the repository on GitHub, or its URL",
-    )
+    repository = "the repository on GitHub, or its URL"
+    command.add_argument("--repo", required=True, metavar="OWNER/NAME", help=repository)
     command.add_argument("--tag", metavar="TAG", help="a tag or branch (default: the current one)")
     command.set_defaults(command=_release)
 
@@ -202,8 +167,7 @@ def _add_doctor(commands: argparse._SubParsersAction) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from course.doctor.diagnostics import Level
-    from course.doctor.doctor import as_json, doctor, format_findings
+    from course.doctor.doctor import as_json, count_problems, doctor, format_findings
 
     try:
         root = open_course(options.root).root
@@ -211,7 +175,31 @@ def _doctor(options: argparse.Namespace) -> int:
         root = None
     findings = doctor(root)
     print(as_json(findings) if options.json else format_findings(findings))
-    return int(any(finding.level == Level.PROBLEM for finding in findings))
+    return int(count_problems(findings) > 0)
+
+
+def _add_translate(commands: argparse._SubParsersAction) -> None:
+    command = commands.add_parser(
+        "translate",
+        help="update the texts to translate, and check their translations",
+        description="Process the translations in locale/LANGUAGE. See docs/translating.md.",
+    )
+    actions = command.add_subparsers(required=True, metavar="ACTION", dest="action")
+    action = actions.add_parser("update", help="update the PO files to match the English texts")
+    action.add_argument("names", nargs="*", metavar="LANGUAGE", help="such as es (default: all)")
+    action = actions.add_parser("check", help="count the texts, and compare code, links, numbers")
+    action.add_argument("names", nargs="*", metavar="NAME", help="es, es/labs, or a PO file")
+    command.set_defaults(command=_translate)
+
+
+def _translate(options: argparse.Namespace) -> int:
+    from course.translation.catalogs import check, update_all
+
+    course = open_course(options.root)
+    if options.action == "check":
+        return check(course, options.names)
+    update_all(course, options.names)
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 """Argument types and signal handling shared by all commands."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import signal
+from typing import Any
 
 
 def positive_int(text: str) -> int:
@@ -17,19 +16,9 @@ def nonnegative_int(text: str) -> int:
     return _integer(text, 0)
 
 
-def _integer(text: str, minimum: int) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an integer") from None
-    if number < minimum:
-        raise argparse.ArgumentTypeError(f"{text} is less than {minimum}")
-    return number
-
-
 def positive_float(text: str) -> float:
     """Convert the text of an option to a finite number greater than 0."""
-    number = _number(text)
+    number = _number(text, float, "a number")
     if not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(f"{text} is not a finite number greater than 0")
     return number
@@ -37,17 +26,23 @@ def positive_float(text: str) -> float:
 
 def fraction(text: str) -> float:
     """Convert the text of an option to a number from 0 to 1."""
-    number = _number(text)
+    number = _number(text, float, "a number")
     if not 0 <= number <= 1:
         raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
     return number
 
 
-def _number(text: str) -> float:
+def _integer(text: str, minimum: int) -> int:
+    if (number := _number(text, int, "an integer")) < minimum:
+        raise argparse.ArgumentTypeError(f"{text} is less than {minimum}")
+    return number
+
+
+def _number(text: str, kind: type, name: str) -> Any:
     try:
-        return float(text)
+        return kind(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not {name}") from None
 
 
 def handle_sigterm_as_ctrl_c() -> None:

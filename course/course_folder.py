@@ -1,7 +1,5 @@
 """The folders of a course, and the repository where it is published."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,41 +20,22 @@ class CourseFolder:
         root: folder of the course.
         repository: "owner/name" on GitHub, where badges and setup cells point.
         tag: the tag or branch that they point to.
+        notebooks, sources: folders of the built lessons, and of their sources.
+        labs, lab_sources: folders of the labs for students, without answers, and of their sources.
+        solutions: folder of the executed labs with answers.
+        runs: folder of the results of `course run` and `course batch`.
     """
 
     root: Path
     repository: str
     tag: str
 
-    @property
-    def notebooks(self) -> Path:
-        """Folder of the built lessons."""
-        return self.root / "notebooks"
-
-    @property
-    def sources(self) -> Path:
-        """Folder of the lessons' sources."""
-        return self.notebooks / "source"
-
-    @property
-    def labs(self) -> Path:
-        """Folder of the labs for students, without answers."""
-        return self.root / "labs"
-
-    @property
-    def lab_sources(self) -> Path:
-        """Folder of the labs' sources."""
-        return self.labs / "source"
-
-    @property
-    def solutions(self) -> Path:
-        """Folder of the executed labs with answers."""
-        return self.labs / "solutions"
-
-    @property
-    def runs(self) -> Path:
-        """Folder of the results of `course run` and `course batch`."""
-        return self.root / "runs"
+    notebooks = property(lambda self: self.root / "notebooks")
+    sources = property(lambda self: self.notebooks / "source")
+    labs = property(lambda self: self.root / "labs")
+    lab_sources = property(lambda self: self.labs / "source")
+    solutions = property(lambda self: self.labs / "solutions")
+    runs = property(lambda self: self.root / "runs")
 
     def lesson_names(self) -> list[str]:
         """Return the names of all lessons that have a source, in order."""
@@ -92,11 +71,9 @@ def open_course(root: Path | None = None) -> CourseFolder:
         CourseError: there is no course, or its `pyproject.toml` is missing, is not valid TOML, or
             lacks `repository` or `tag` in `[tool.course]`.
     """
-    if root is not None:
-        candidates = [Path(root)]
-    else:
-        cwd = Path.cwd()
-        candidates = [cwd, *cwd.parents, Path(__file__).resolve().parents[1]]
+    cwd = Path.cwd()
+    candidates = [cwd, *cwd.parents, Path(__file__).resolve().parents[1]]
+    candidates = candidates if root is None else [Path(root)]
     for folder in candidates:
         if (folder / "notebooks" / "source").is_dir():
             return _read(folder.resolve())
@@ -111,10 +88,8 @@ def _read(root: Path) -> CourseFolder:
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))["tool"]["course"]
         return CourseFolder(root, repository=table["repository"], tag=table["tag"])
-    except FileNotFoundError:
-        raise CourseError(f"{file} is missing. It must contain the table [tool.course].") from None
-    except tomllib.TOMLDecodeError as error:
-        raise CourseError(f"{file} is not valid TOML: {error}.") from None
+    except (FileNotFoundError, tomllib.TOMLDecodeError) as error:
+        raise CourseError(f"{file} is not a TOML file with [tool.course]: {error}.") from None
     except KeyError as missing:
         raise CourseError(
             f"{file} has no {missing}. It needs a table [tool.course] with repository and tag, "

@@ -1,7 +1,5 @@
 """Read notebooks, and write files atomically."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path
@@ -24,13 +22,12 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     Raises:
         OSError: the file cannot be written; an existing file is unchanged.
     """
-    data = content.encode() if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PARTIAL_SUFFIX)
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         # mkstemp creates files that only their owner can read.

@@ -1,8 +1,7 @@
 """Build the notebooks from their sources and execute them."""
 
-from __future__ import annotations
-
 import copy
+import re
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
@@ -13,21 +12,14 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from course.authoring.start_page import start_page
-from course.authoring.stored_outputs import (
-    output_problems,
-    outputs_digest,
-    remove_execution_metadata,
-    without_colors,
-)
-from course.authoring.targets import Target, targets
-from course.authoring.up_to_date import differences, read_stored
+from course.authoring.generated import start_page
+from course.authoring.stored_outputs import output_problems, outputs_digest
+from course.authoring.up_to_date import Target, differences, targets
 from course.course_folder import CourseError, CourseFolder
 from course.execution.kernels import CurrentPythonKernelManager, make_cifar10_root_absolute
-from course.files import write_atomically
+from course.files import read_notebook, write_atomically
 from course.translation.catalogs import languages
 from course.translation.course_translation import read_translation
-from course.translation.pages import write_generated
 
 
 def build(
@@ -61,35 +53,45 @@ def build(
         is_used = any(target.translator.language == code for target in selected)
         if is_used or not names:
             # Write the translated texts first, because notebooks load them when they run.
-            written += write_generated(read(code), log, for_notebooks=is_used)
+            for path, text in read(code).outdated_files(for_notebooks=is_used).items():
+                write_atomically(path, text)
+                written.append(path.relative_to(course.root).as_posix())
+                log(f"{written[-1]}: written")
     for target in selected:
-        name = target.name
-        fresh = target.assemble()
-        stored = read_stored(target.path)
-        up_to_date = stored is not None and not differences(target, fresh, stored)
-        if up_to_date and not (force and target.executed):
-            log(f"{name}: up to date{_missing_translations_note(target)}")
-            continue
-        start = monotonic()
-        if not target.executed:
-            action = "written"
-        elif not force and stored is not None and _keep_outputs(fresh, stored):
-            action = "text changed, outputs kept"
-        else:
-            log(f"{name}: executing ...")
-            target.path.parent.mkdir(parents=True, exist_ok=True)
-            execute(fresh, name, folder=target.path.parent, cell_timeout=cell_timeout)
-            action = f"executed in {monotonic() - start:.0f} s"
-        fresh.metadata.course["outputs_sha256"] = outputs_digest(fresh)
-        write_atomically(target.path, nbformat.writes(fresh) + "\n")
-        log(f"{name}: {action}{_missing_translations_note(target)}")
-        written.append(name)
+        if action := _build_target(target, force, cell_timeout, log):
+            written.append(target.name)
+        missing = len(target.translator.missing)
+        note = f"; texts left in English (no reviewed translation): {missing}" if missing else ""
+        log(f"{target.name}: {action or 'up to date'}{note}")
     # The start page comes last, because it links to the notebooks that exist.
     index, page = course.root / "index.md", start_page(course)
     if index.is_file() and index.read_text(encoding="utf-8") != page:
         write_atomically(index, page)
         log("index.md: written")
     return written
+
+
+def _build_target(
+    target: Target, force: bool, cell_timeout: int, log: Callable[[str], None]
+) -> str | None:
+    """Build one notebook; return what was done, or None if it is up to date."""
+    fresh = target.assemble()
+    stored = read_notebook(target.path) if target.path.exists() else None
+    if not differences(target, fresh, stored) and not (force and target.executed):
+        return None
+    if not target.executed:
+        action = "written"
+    elif not force and stored is not None and _keep_outputs(fresh, stored):
+        action = "text changed, outputs kept"
+    else:
+        start = monotonic()
+        log(f"{target.name}: executing ...")
+        target.path.parent.mkdir(parents=True, exist_ok=True)
+        execute(fresh, target.name, folder=target.path.parent, cell_timeout=cell_timeout)
+        action = f"executed in {monotonic() - start:.0f} s"
+    fresh.metadata.course["outputs_sha256"] = outputs_digest(fresh)
+    write_atomically(target.path, nbformat.writes(fresh) + "\n")
+    return action
 
 
 def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: int) -> None:
@@ -100,12 +102,6 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: in
             leaves an output that must not be stored.
     """
     metadata = copy.deepcopy(notebook.metadata)
-    current = 0
-
-    def record_cell(cell: NotebookNode, cell_index: int) -> None:
-        nonlocal current
-        current = cell_index
-
     client = NotebookClient(
         notebook,
         timeout=cell_timeout,
@@ -115,38 +111,29 @@ def execute(notebook: NotebookNode, name: str, *, folder: Path, cell_timeout: in
         record_timing=False,
         store_widget_state=False,
         coalesce_streams=True,
-        on_cell_execute=record_cell,
     )
     client.reset_execution_trackers()
+    index, cell = 0, None
     try:
         # Do not call client.execute(), because its cleanup raises an error after Ctrl-C.
         with client.setup_kernel():
             for index, cell in enumerate(notebook.cells):
                 client.execute_cell(cell, index)
-    except CellExecutionError as error:
-        # The message contains the cell, its output, and the traceback.
-        raise CourseError(
-            f"{name}: cell {current + 1} failed.\n{without_colors(str(error))}"
-        ) from None
-    except CellTimeoutError:
-        raise CourseError(
-            f"{name}: cell {current + 1} takes longer than {cell_timeout} s. Raise the limit "
-            f"with --cell-timeout, or make the cell faster:\n{notebook.cells[current].source}"
-        ) from None
-    except DeadKernelError:
-        raise CourseError(
-            f"{name}: the kernel died in cell {current + 1}, possibly because the machine ran "
-            f"out of memory:\n{notebook.cells[current].source}"
-        ) from None
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+        match error:
+            case CellExecutionError():
+                # The message contains the cell, its output, and the traceback, with colors.
+                problem = "failed.\n" + re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+            case CellTimeoutError():
+                advice = "Raise the limit with --cell-timeout, or make the cell faster"
+                problem = f"takes longer than {cell_timeout} s. {advice}:\n{cell.source}"
+            case _:
+                cause = "possibly because the machine ran out of memory"
+                problem = f"ended the kernel, {cause}:\n{cell.source}"
+        raise CourseError(f"{name}: cell {index + 1} {problem}") from None
     notebook.metadata = metadata
-    remove_execution_metadata(notebook)
     if problems := output_problems(notebook):
         raise CourseError(f"{name}: these outputs must not be stored:\n  " + "\n  ".join(problems))
-
-
-def _missing_translations_note(target: Target) -> str:
-    missing = len(target.translator.missing)
-    return f"; texts left in English (no reviewed translation): {missing}" if missing else ""
 
 
 def _keep_outputs(fresh: NotebookNode, stored: NotebookNode) -> bool:

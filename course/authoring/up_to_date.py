@@ -1,61 +1,133 @@
-"""Check that the stored notebooks and pages match their sources, without executing anything."""
-
-from __future__ import annotations
+"""The notebooks to build, and whether the stored ones match their sources."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course.authoring.start_page import start_page
+from course.authoring.assemble import IN_ENGLISH, assemble_lab, assemble_lesson
+from course.authoring.generated import start_page
 from course.authoring.stored_outputs import outputs_digest
-from course.authoring.targets import Target, english_targets, targets_in_language
-from course.course_folder import CourseError, CourseFolder
+from course.course_folder import CourseError, CourseFolder, select_names
 from course.files import read_notebook
 from course.translation.catalogs import languages
 from course.translation.course_translation import CourseTranslation, read_translation
-from course.translation.pages import outdated_files, unreviewed
+from course.translation.translator import Translator
 
 
-def find_outdated(
-    course: CourseFolder, read: Callable[[str], CourseTranslation] | None = None
-) -> list[str]:
+@dataclass(frozen=True)
+class Target:
+    """One notebook to build.
+
+    Attributes:
+        name: its name in messages and as an argument of `course build`.
+        path: where it is stored.
+        executed: whether the build executes it; False for a student's lab.
+        assemble: builds the notebook from its current source, without outputs.
+        translator: translates the texts. After `assemble`, its `missing` lists the texts that were
+            left in English.
+    """
+
+    name: str
+    path: Path
+    executed: bool
+    assemble: Callable[[], NotebookNode]
+    translator: Translator = IN_ENGLISH
+
+
+def targets(
+    course: CourseFolder, names: list[str], read: Callable[[str], CourseTranslation]
+) -> list[Target]:
+    """Return the targets named in `names`, or all targets if `names` is empty.
+
+    `labs/NAME` names a lab, which is built as two notebooks in English. `es` names everything
+    published in Spanish; `es/NAME` and `es/labs/NAME` name one notebook, published or not. `read`
+    returns the translation into a language.
+    """
+    in_english, translated = list(names), []
+    for code in languages(course):
+        requested = [Path(name) for name in names if Path(name).parts[:1] == (code,)]
+        in_english = [name for name in in_english if Path(name) not in requested]
+        if requested or not names:
+            in_language = [p.relative_to(code).as_posix() for p in requested if p.name != code]
+            translated += _targets_in(course, in_language, read(code))
+    return (_targets_in(course, in_english) if in_english or not names else []) + translated
+
+
+def _targets_in(
+    course: CourseFolder, names: list[str], translation: CourseTranslation | None = None
+) -> list[Target]:
+    """Return the targets in English, or the published or named ones in another language."""
+    labs = [name for name in names if Path(name).parts[:1] == ("labs",)]
+    lessons = [name for name in names if name not in labs]
+    result = []
+    for kind, all_names, requested in (
+        ("notebooks", course.lesson_names(), lessons),
+        ("labs", course.lab_names(), labs),
+    ):
+        word = "Lab" if kind == "labs" else "Lesson"
+        for name in select_names(all_names, requested, word) if requested or not names else []:
+            document = f"{kind}/{name}"
+            if translation is None or names or translation.is_published(document):
+                result += _targets_of(course, document, translation)
+    return result
+
+
+def _targets_of(
+    course: CourseFolder, document: str, translation: CourseTranslation | None
+) -> list[Target]:
+    """Return the target of a lesson or a translated lab, or both targets of a lab in English."""
+    kind, name = document.split("/")
+    target = name if kind == "notebooks" else document
+    path, translator = course.root / f"{document}.ipynb", IN_ENGLISH
+    if translation is not None:
+        target = f"{translation.language}/{target}"
+        path, translator = translation.output_path(document), translation.translator(document)
+    if kind == "notebooks":
+        assemble = partial(assemble_lesson, course, name, translator)
+        return [Target(target, path, True, assemble, translator)]
+    assemble = partial(assemble_lab, course, name, answers=False, translator=translator)
+    result = [Target(target, path, False, assemble, translator)]
+    if translation is None:
+        solutions = course.solutions / f"{name}.ipynb"
+        assemble = partial(assemble_lab, course, name, answers=True)
+        result.append(Target(f"labs/solutions/{name}", solutions, True, assemble))
+    return result
+
+
+def find_outdated(course: CourseFolder) -> list[str]:
     """Return a sentence for each notebook that is not up to date, with the command to fix it.
 
-    Does not execute notebooks. If the list is empty, every notebook is up to date. `read` is
-    described in `targets`.
+    Does not execute notebooks. If the list is empty, every notebook is up to date.
     """
-    read = read or partial(read_translation, course)
-    findings = []
     # A language is checked only after its first build, so that it can be translated step by step.
-    translations = [
-        translation for code in languages(course) if (translation := read(code)).is_built
+    all_translations = (read_translation(course, code) for code in languages(course))
+    translations = [translation for translation in all_translations if translation.is_built]
+    all_targets = [
+        target
+        for translation in (None, *translations)
+        for target in _targets_in(course, [], translation)
     ]
-    all_targets = english_targets(course, [], has_names=False)
-    all_targets += [
-        target for translation in translations for target in targets_in_language(translation, [])
-    ]
+    findings = []
     for target in all_targets:
         try:
-            reasons = differences(target, target.assemble(), read_stored(target.path))
+            stored = read_notebook(target.path) if target.path.exists() else None
+            reasons = differences(target, target.assemble(), stored)
         except CourseError as error:
             reasons = [str(error)]
         if reasons:
-            fix = f"course build {target.argument}"
-            findings.append(f"{target.name}: {'; '.join(reasons)}. To fix it: {fix}")
+            text = "; ".join(reasons)
+            findings.append(f"{target.name}: {text}. To fix it: course build {target.name}")
     findings += _notebooks_without_source(course, {target.path for target in all_targets})
     for translation in translations:
-        findings += unreviewed(translation) + outdated_files(translation)
+        findings += translation.findings()
     index = course.root / "index.md"
     if index.is_file() and index.read_text(encoding="utf-8") != start_page(course):
         findings.append("index.md is out of date. To fix it: course build")
     return findings
-
-
-def read_stored(path: Path) -> NotebookNode | None:
-    """Return the stored notebook, or None if it has not been built."""
-    return read_notebook(path) if path.exists() else None
 
 
 def differences(target: Target, fresh: NotebookNode, stored: NotebookNode | None) -> list[str]:
@@ -63,15 +135,17 @@ def differences(target: Target, fresh: NotebookNode, stored: NotebookNode | None
     if stored is None:
         return ["it has not been built"]
     expected, recorded = fresh.metadata.course, stored.metadata.get("course", {})
+    cells = zip_longest(*(map(_comparable, notebook.cells) for notebook in (fresh, stored)))
+    edited = [number for number, (new, old) in enumerate(cells, start=1) if new != old]
     reasons = []
     if recorded.get("source_sha256") != expected.source_sha256:
         reasons.append("its source has changed since it was built")
     elif recorded.get("generated_sha256") != expected.generated_sha256:
-        reasons.append("its generated cells (opening, setup, closing) have changed")
+        reasons.append("its generated cells (header, setup, footer) have changed")
     elif recorded.get("translation_sha256") != expected.get("translation_sha256"):
         reasons.append("its translation has changed since it was built")
-    elif edited := _edited_cells(fresh, stored):
-        reasons.append(f"cell {edited[0] + 1} was edited by hand; edit the source instead")
+    elif edited:
+        reasons.append(f"cell {edited[0]} was edited by hand; edit the source instead")
     code = [cell for cell in stored.cells if cell.cell_type == "code"]
     has_outputs = any(cell.outputs for cell in code)
     if not target.executed:
@@ -84,47 +158,21 @@ def differences(target: Target, fresh: NotebookNode, stored: NotebookNode | None
     return reasons
 
 
-def _notebooks_without_source(course: CourseFolder, expected_paths: set[Path]) -> list[str]:
-    findings = []
-    folders = [
-        (course.notebooks, course.sources),
-        (course.labs, course.lab_sources),
-        (course.solutions, course.lab_sources),
-    ]
-    for code in languages(course):
-        folders.append((course.notebooks / code, course.sources))
-        folders.append((course.labs / code, course.lab_sources))
-    for folder, sources in folders:
-        for path in sorted(folder.glob("[!._]*.ipynb")):
-            if path not in expected_paths:
-                file = path.relative_to(course.root).as_posix()
-                source = (sources / f"{path.stem}.py").relative_to(course.root).as_posix()
-                name = file.removeprefix("notebooks/").removesuffix(".ipynb")
-                fix = f"write {source}, or delete {file}"
-                findings.append(f"{name}: the notebook has no source. To fix it: {fix}")
-    return findings
-
-
-def _edited_cells(fresh: NotebookNode, stored: NotebookNode) -> list[int]:
-    expected_cells, actual_cells = (
-        [_comparable(cell) for cell in n.cells] for n in (fresh, stored)
-    )
-    edited = [
-        n
-        for n, (expected, actual) in enumerate(zip(expected_cells, actual_cells, strict=False))
-        if expected != actual
-    ]
-    if len(expected_cells) != len(actual_cells):
-        edited.append(min(len(expected_cells), len(actual_cells)))
-    return edited
-
-
 def _comparable(cell: NotebookNode) -> tuple[object, ...]:
     metadata = cell.metadata
-    return (
-        cell.cell_type,
-        cell.id,
-        cell.source,
-        list(metadata.get("tags", [])),
-        metadata.get("nbgrader"),
-    )
+    tags = list(metadata.get("tags", []))
+    return cell.cell_type, cell.id, cell.source, tags, metadata.get("nbgrader")
+
+
+def _notebooks_without_source(course: CourseFolder, expected_paths: set[Path]) -> list[str]:
+    kinds = (course.notebooks, course.labs)
+    folders = [course.solutions]
+    folders += [kind / language for kind in kinds for language in ("", *languages(course))]
+    findings = []
+    for path in (path for folder in folders for path in sorted(folder.glob("[!._]*.ipynb"))):
+        if path not in expected_paths:
+            file = path.relative_to(course.root).as_posix()
+            name = file.removeprefix("notebooks/").removesuffix(".ipynb")
+            fix = f"write {file.split('/')[0]}/source/{path.stem}.py, or delete {file}"
+            findings.append(f"{name}: the notebook has no source. To fix it: {fix}")
+    return findings

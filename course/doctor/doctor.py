@@ -4,18 +4,43 @@ Uses the standard library only and imports torch in a separate process, so that 
 torch is missing, broken, or crashes the process.
 """
 
-from __future__ import annotations
-
 import json
+import os
+import platform
+import re
+import shutil
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from importlib import metadata
 from pathlib import Path
 
-from course.doctor import diagnostics
-from course.doctor.diagnostics import Finding, Level
+from course.execution import gpus
 
 _PROBE = Path(__file__).with_name("probe.py")
+_MIN_TORCH = (2, 11)
+_MIN_FREE = 2e9  # bytes: the archive of CIFAR-10, the cache, and room for results
+_MIN_GPU_FREE = 1000  # MiB
+_REQUIRED = ("torch", "torchvision", "numpy", "matplotlib", "ipykernel", "papermill", "nbclient")
+
+
+class Level(StrEnum):
+    """The severity of a finding."""
+
+    OK = "ok"
+    NOTE = "note"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one check, and the command that fixes the problem if there is one."""
+
+    name: str
+    level: Level
+    text: str
+    fix: str = ""
 
 
 def doctor(root: Path | None = None) -> list[Finding]:
@@ -25,30 +50,30 @@ def doctor(root: Path | None = None) -> list[Finding]:
         root: folder of the course, for its pinned versions; None outside of a course.
     """
     probe = _probe_torch()
-    all_checks = [
-        diagnostics.python,
-        lambda: diagnostics.packages(root),
-        lambda: diagnostics.torch(probe),
-        lambda: diagnostics.gpu(probe),
-        diagnostics.kernel,
-        lambda: diagnostics.data(probe),
-        lambda: diagnostics.disk(root),
-        lambda: diagnostics.pins(root),
-    ]
-    findings = []
-    for check in all_checks:
+    python = f"{platform.python_version()} at {sys.executable}, {platform.platform()}"
+    findings = [Finding("python", Level.OK, python)]
+    for check, argument in (
+        (_check_packages, root),
+        (_check_torch, probe),
+        (_check_gpus, probe),
+        (_check_kernel, sys.executable),
+        (_check_images, probe),
+        (_check_disk, root),
+        (_check_versions, root),
+    ):
         try:
-            findings += check()
+            result = check(argument)
+            findings += result if isinstance(result, list) else [result]
         except Exception as error:
             # The other checks still run: one of them may find the cause.
-            findings.append(
-                Finding(
-                    "doctor",
-                    Level.NOTE,
-                    f"A check raised an error: {error!r}. The other checks ran.",
-                )
-            )
+            text = f"A check raised an error: {error!r}. The other checks ran."
+            findings.append(Finding("doctor", Level.NOTE, text))
     return findings
+
+
+def count_problems(findings: list[Finding]) -> int:
+    """Return the number of findings that are problems."""
+    return sum(finding.level == Level.PROBLEM for finding in findings)
 
 
 def format_findings(findings: list[Finding]) -> str:
@@ -57,20 +82,15 @@ def format_findings(findings: list[Finding]) -> str:
     lines = []
     for finding in findings:
         lines.append(f"{labels[finding.level]} {finding.name}: {finding.text}")
-        if finding.fix:
-            lines.append(f"{'':9} to fix it: {finding.fix}")
-    problems = sum(finding.level == Level.PROBLEM for finding in findings)
-    lines.append(
-        f"{problems} problem{'s' if problems != 1 else ''}." if problems else "No problems."
-    )
-    return "\n".join(lines)
+        lines += [f"{'':9} to fix it: {finding.fix}"] if finding.fix else []
+    problems = count_problems(findings)
+    return "\n".join([*lines, f"{problems or 'No'} problem{'s' if problems != 1 else ''}."])
 
 
 def as_json(findings: list[Finding]) -> str:
     """Format the findings as JSON: the number of `problems`, and the list of `findings`."""
-    problems = sum(finding.level == Level.PROBLEM for finding in findings)
-    report = {"problems": problems, "findings": [asdict(finding) for finding in findings]}
-    return json.dumps(report, indent=1)
+    all_findings = [asdict(finding) for finding in findings]
+    return json.dumps({"problems": count_problems(findings), "findings": all_findings}, indent=1)
 
 
 def _probe_torch() -> dict[str, object]:
@@ -80,14 +100,167 @@ def _probe_torch() -> dict[str, object]:
         completed = subprocess.run(command, capture_output=True, text=True, timeout=300)
     except subprocess.TimeoutExpired:
         return {"error": "importing it takes more than five minutes"}
-    except OSError as error:
-        return {"error": f"Python cannot be started ({error})"}
-    for line in reversed(completed.stdout.splitlines()):
-        try:
-            report = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(report, dict):
-            return report
+    # The import of torch, or a crash, may print other lines.
+    if reports := re.findall(r"(?m)^\{.*\}$", completed.stdout):
+        return json.loads(reports[-1])
     message = (completed.stderr.strip().splitlines() or ["no message"])[-1]
     return {"error": f"importing it ends the process with status {completed.returncode}: {message}"}
+
+
+def _pip(arguments: str) -> str:
+    return f"{sys.executable} -m pip {arguments}"
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _check_packages(root: Path | None) -> Finding:
+    missing = [name for name in _REQUIRED if _version(name) is None]
+    if not missing:
+        return Finding("packages", Level.OK, f"{', '.join(_REQUIRED)} are installed")
+    fix = _pip(f"install -r {root / 'requirements.txt'}" if root else "install 'gpu-course-kit'")
+    text = f"Not installed for this Python: {', '.join(missing)}."
+    return Finding("packages", Level.PROBLEM, text, fix)
+
+
+def _check_torch(probe: dict[str, object]) -> Finding:
+    installed = _version("torch")
+    if error := probe.get("error"):
+        subject = f"torch {installed} is installed, but" if installed else "torch cannot be used:"
+        reinstall = f"install --force-reinstall torch{f'=={installed}' if installed else ''}"
+        return Finding("torch", Level.PROBLEM, f"{subject} {error}.", _pip(reinstall))
+    version, cuda = str(probe["torch"]), probe.get("cuda")
+    if tuple(int(number) for number in re.findall(r"\d+", version)[:2]) < _MIN_TORCH:
+        text = f"{version}. The course needs torch {'.'.join(map(str, _MIN_TORCH))} or newer."
+        return Finding("torch", Level.PROBLEM, text, _pip("install --upgrade torch torchvision"))
+    build = f"built for CUDA {cuda}" if cuda else "CPU-only build"
+    return Finding("torch", Level.OK, f"{version}, {build}, {probe.get('threads')} threads")
+
+
+def _check_gpus(probe: dict[str, object]) -> list[Finding]:
+    """Check the GPUs that the driver reports, and whether torch can use them."""
+    installed, devices = gpus.installed_gpus(), probe.get("devices") or []
+    findings = []
+    for gpu in installed:
+        text, level, fix = f"{gpu.name}, driver {gpu.driver}", Level.OK, ""
+        # A GPU that shares the machine's memory does not report its size.
+        if gpu.memory:
+            text += f", {gpu.free:,} of {gpu.memory:,} MiB free"
+        if gpu.memory and gpu.free < _MIN_GPU_FREE:
+            level, fix = Level.NOTE, "nvidia-smi   # shows which processes use it"
+        findings.append(Finding(f"GPU {gpu.index}", level, text, fix))
+    if devices:
+        text = f"torch uses {', '.join(map(str, devices))}"
+        findings.append(Finding("devices", Level.OK, text))
+        supported = re.findall(r"sm_(\d+)", str(probe.get("architectures")))
+        oldest = divmod(min(map(int, supported), default=0), 10)
+        for device, (major, minor) in zip(devices, probe.get("capabilities", []), strict=False):
+            if (major, minor) < oldest:
+                text = (
+                    f"{device} has compute capability {major}.{minor}; this build of torch "
+                    f"supports {oldest[0]}.{oldest[1]} and newer. Use a newer GPU or hide this one."
+                )
+                fix = "export CUDA_VISIBLE_DEVICES=-1"
+                findings.append(Finding("GPU", Level.PROBLEM, text, fix))
+        return findings
+    if not installed:
+        text = "None found. Lessons about devices run on a simulated GPU, the others on the CPU."
+        return [Finding("GPU", Level.OK, text)]
+    if "error" in probe:
+        return findings
+    if not probe.get("cuda"):
+        text = "There is a GPU, but this torch is a CPU-only build and cannot use it."
+        fix = _pip("install --force-reinstall torch torchvision")
+    elif os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        text = "There is a GPU, but CUDA_VISIBLE_DEVICES hides it."
+        fix = "unset CUDA_VISIBLE_DEVICES"
+    else:
+        text = (
+            f"There is a GPU, but torch for CUDA {probe['cuda']} cannot use it with driver "
+            f"{installed[0].driver}. {probe.get('cuda_error', '')}".strip()
+        )
+        fix = "install a newer driver: https://www.nvidia.com/drivers"
+    return [*findings, Finding("GPU", Level.PROBLEM, text, fix)]
+
+
+def _check_kernel(executable: str) -> Finding:
+    """Check which Python JupyterLab starts for a notebook."""
+    try:
+        from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+    except ImportError as error:
+        text = f"Jupyter is not installed: {error}."
+        return Finding("kernel", Level.PROBLEM, text, _pip("install jupyterlab ipykernel"))
+    fix = f"{executable} -m ipykernel install --sys-prefix"
+    try:
+        program = "".join(KernelSpecManager().get_kernel_spec("python3").argv[:1])
+    except NoSuchKernel:
+        return Finding("kernel", Level.PROBLEM, "JupyterLab has no kernel named python3.", fix)
+    # Jupyter replaces a bare `python` with its own interpreter. Symlinks are not resolved, because
+    # the Python of a venv is a symlink to the base Python.
+    if Path(program).name == program or Path(program).absolute() == Path(executable).absolute():
+        return Finding("kernel", Level.OK, f"python3 starts {executable}")
+    text = (
+        f"JupyterLab's kernel python3 belongs to another Python, {program}. "
+        "`course run` and `course batch` use this Python anyway."
+    )
+    return Finding("kernel", Level.NOTE, text, fix)
+
+
+def _check_images(probe: dict[str, object]) -> Finding:
+    """Check whether CIFAR-10 is on this machine, and report its source."""
+    if provenance := probe.get("data"):
+        return Finding("images", Level.OK, str(provenance))
+    error, root = probe.get("data_error"), os.environ.get("CIFAR10_ROOT")
+    if not error:
+        return Finding("images", Level.NOTE, "Not checked, because torch does not work.")
+    if root:
+        text = f"CIFAR10_ROOT is {root}, which cannot be read: {error}"
+        fix = "unset CIFAR10_ROOT   # or set it to another path"
+        return Finding("images", Level.PROBLEM, text, fix)
+    text = "CIFAR-10 is not on this machine; lessons download it or generate images."
+    return Finding("images", Level.NOTE, text, "export CIFAR10_ROOT=/path/to/a/copy")
+
+
+def _check_disk(root: Path | None) -> list[Finding]:
+    """Check the free disk space for images and results."""
+    findings = []
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    for name, folder in (("disk", root or Path.cwd()), ("cache disk", cache)):
+        folder = next(path for path in (folder, *folder.parents) if path.exists())
+        free = shutil.disk_usage(folder).free
+        level, text, fix = Level.OK, f"{free / 1e9:.1f} GB free at {folder}", ""
+        if not os.access(folder, os.W_OK):
+            level, text = Level.NOTE, f"{folder} is not writable."
+        elif free < _MIN_FREE:
+            level, fix = Level.PROBLEM, f"du -sh {folder}/* | sort -h"
+            text += f"; the course requires at least {_MIN_FREE / 1e9:.0f} GB"
+        findings.append(Finding(name, level, text, fix))
+    return findings
+
+
+def _check_versions(root: Path | None) -> Finding:
+    """Compare the installed packages with the versions that the course was built with."""
+    file = root / "requirements.txt" if root else None
+    if file is None or not file.exists():
+        return Finding("versions", Level.NOTE, "There are no pinned versions to compare against.")
+    # Packages with a marker are needed on some systems only.
+    pins = dict(re.findall(r"(?m)^([\w.-]+)==(\S+)[ \t]*$", file.read_text(encoding="utf-8")))
+    versions = {name: _version(name) or "missing" for name in pins}
+    differences = [
+        f"{name} {versions[name]} (pinned: {pin})"
+        for name, pin in pins.items()
+        if versions[name] != pin
+    ]
+    if not differences:
+        text = f"all {len(pins)} packages have the versions that the course was built with"
+        return Finding("versions", Level.OK, text)
+    examples = ", ".join(differences[:6]) + (", ..." if len(differences) > 6 else "")
+    text = (
+        f"{len(differences)} of {len(pins)} packages differ from the versions that the course was "
+        f"built with: {examples}"
+    )
+    return Finding("versions", Level.NOTE, text, _pip(f"install -r {file}"))

@@ -11,21 +11,18 @@ def main() -> None:
     # Do not import from the folder of this file.
     del sys.path[0]
     torch = importlib.import_module("torch")
-    report = {
-        "torch": torch.__version__,
-        "cuda": torch.version.cuda,
-        "threads": torch.get_num_threads(),
-        "devices": [],
-    }
+    cuda, devices = torch.cuda, []
+    report = {"torch": torch.__version__, "cuda": torch.version.cuda, "devices": devices}
+    report["threads"] = torch.get_num_threads()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if torch.cuda.is_available():
-            indices = range(torch.cuda.device_count())
-            report["devices"] = [f"cuda:{n} {torch.cuda.get_device_name(n)}" for n in indices]
-            report["capabilities"] = [torch.cuda.get_device_capability(n) for n in indices]
-            report["architectures"] = torch.cuda.get_arch_list()
+        if cuda.is_available():
+            indices = range(cuda.device_count())
+            devices += [f"cuda:{n} {cuda.get_device_name(n)}" for n in indices]
+            report["capabilities"] = [cuda.get_device_capability(n) for n in indices]
+            report["architectures"] = cuda.get_arch_list()
         elif torch.backends.mps.is_available():
-            report["devices"] = ["mps"]
+            devices.append("mps")
     if caught:
         report["cuda_error"] = str(caught[-1].message).splitlines()[0]
     # Printed now, because loading the dataset may crash the process.
@@ -36,15 +33,7 @@ def main() -> None:
         report["data"] = cifar10.load("cifar10", mirrors=(), progress=False).provenance
     except cifar10.DataError as error:
         report["data_error"] = str(error)
-        report["unreachable"] = unreachable()
     print(json.dumps(report))
-
-
-def unreachable() -> bool:
-    """Return True if no CIFAR-10 server accepts a connection."""
-    servers = importlib.import_module("helpers.cifar10.official").servers(None)
-    probe = importlib.import_module("helpers.cifar10.connections").ConnectionProbe(servers, 3)
-    return all(probe.failure(url) for url in servers)
 
 
 if __name__ == "__main__":

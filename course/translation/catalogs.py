@@ -4,10 +4,9 @@ A translation that is marked `fuzzy` is a suggestion. It is not used until a tra
 it with the English text and removed the mark.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
+import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,12 +18,10 @@ from course.files import write_atomically
 from course.translation.checks import find_differences
 from course.translation.documents import Document, document_names, read_document
 
-_FUZZY = "fuzzy"
 # Minimum similarity of a new English text to an old one to suggest the old translation.
 _MIN_SIMILARITY = 0.6
-# A line of a PO file with a string, and the end of such a line.
-_STRING = re.compile(r'\s*(msg\w+(\[\d+\])?\s+)?"')
-_CLOSED = re.compile(r'[^\\](\\\\)*"\s*$')
+# A line of a PO file with a string that has no closing quotation mark.
+_UNCLOSED = re.compile(r'\s*(?:msg\w+(?:\[\d+\])?\s+)?"(?!(?:[^"\\]|\\.)*"\s*$)')
 
 
 @dataclass(frozen=True)
@@ -32,22 +29,15 @@ class Catalog:
     """The translations of one document into one language.
 
     Attributes:
-        language: the language code, such as "es".
         document: the English texts.
         file: the PO file.
         entries: the PO file's entries by English text, without obsolete ones; empty if there is no
             file.
     """
 
-    language: str
     document: Document
     file: Path
     entries: dict[str, polib.POEntry]
-
-    @property
-    def name(self) -> str:
-        """Language and document, as in command arguments: "es/notebooks/00_cpu_and_gpu"."""
-        return f"{self.language}/{self.document.name}"
 
     def translation_of(self, text: str) -> str | None:
         """Return the reviewed translation of an English text; None if there is none.
@@ -65,25 +55,20 @@ class Catalog:
         """The English texts without a reviewed translation, in order."""
         return [m.text for m in self.document.messages if self.translation_of(m.text) is None]
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether every text has a reviewed translation."""
-        return bool(self.entries) and not self.missing
+
+@cache
+def _has_findings(english: str, translation: str, comment: str) -> bool:
+    return bool(find_differences(english, translation, comment))
 
 
-def catalogs(course: CourseFolder, language: str) -> list[Catalog]:
-    """Read the translations of all documents into a language."""
-    return [read_catalog(course, name, language) for name in document_names(course)]
+def is_reviewed(entry: polib.POEntry) -> bool:
+    """Return whether an entry has a translation that may be used."""
+    return bool(entry.msgstr.strip()) and not entry.fuzzy and not entry.obsolete
 
 
 def languages(course: CourseFolder) -> list[str]:
     """Return the codes of the languages that have a folder in `locale/`."""
-    return sorted(folder.name for folder in locale_folder(course).glob("*/") if folder.is_dir())
-
-
-def locale_folder(course: CourseFolder) -> Path:
-    """Return the folder of all translations."""
-    return course.root / "locale"
+    return sorted(folder.name for folder in (course.root / "locale").glob("*/") if folder.is_dir())
 
 
 def read_catalog(course: CourseFolder, name: str, language: str) -> Catalog:
@@ -92,10 +77,9 @@ def read_catalog(course: CourseFolder, name: str, language: str) -> Catalog:
     Raises:
         CourseError: the PO file has a syntax error or two entries for one text.
     """
-    document = read_document(course, name)
-    file = _po_file(course, document, language)
+    file = _po_file(course, name, language)
     entries = {entry.msgid: entry for entry in _read(file) if not entry.obsolete}
-    return Catalog(language, document, file, entries)
+    return Catalog(read_document(course, name), file, entries)
 
 
 def update(course: CourseFolder, document: Document, language: str) -> bool:
@@ -105,7 +89,7 @@ def update(course: CourseFolder, document: Document, language: str) -> bool:
     similar old text is added as `fuzzy`, with the old English text. Unused translations are kept at
     the end as obsolete.
     """
-    file = _po_file(course, document, language)
+    file = _po_file(course, document.name, language)
     old = {entry.msgid: entry for entry in _read(file)}
     texts = {message.text for message in document.messages}
     unused = {text: entry for text, entry in old.items() if text not in texts and entry.msgstr}
@@ -118,61 +102,72 @@ def update(course: CourseFolder, document: Document, language: str) -> bool:
         "Content-Transfer-Encoding": "8bit",
     }
     for message in document.messages:
-        entry = polib.POEntry(msgid=message.text, comment=message.comment)
-        entry.occurrences = [(document.source, "")]
-        if (previous := old.get(message.text)) is not None:
-            entry.msgstr, entry.tcomment = previous.msgstr, previous.tcomment
-            entry.flags, entry.previous_msgid = list(previous.flags), previous.previous_msgid
-            if previous.obsolete:
-                entry.previous_msgid = None
-        elif matches := difflib.get_close_matches(message.text, unused, 1, _MIN_SIMILARITY):
-            entry.msgstr, entry.tcomment = unused[matches[0]].msgstr, unused[matches[0]].tcomment
-            entry.flags, entry.previous_msgid = [_FUZZY], matches[0]
-            del unused[matches[0]]
+        entry = old.get(message.text)
+        if entry is None:
+            entry = polib.POEntry(msgid=message.text)
+            if matches := difflib.get_close_matches(message.text, unused, 1, _MIN_SIMILARITY):
+                similar = unused.pop(matches[0])
+                entry.msgstr, entry.tcomment = similar.msgstr, similar.tcomment
+                entry.flags, entry.previous_msgid = ["fuzzy"], similar.msgid
+        elif entry.obsolete or is_reviewed(entry):
+            entry.obsolete, entry.previous_msgid = False, None
+        entry.comment, entry.occurrences = message.comment, [(document.source, "")]
         catalog.append(entry)
     for entry in unused.values():
         entry.obsolete, entry.occurrences, entry.comment = True, [], ""
         catalog.append(entry)
-    return _write(file, catalog)
+    text = str(catalog).rstrip("\n") + "\n"
+    is_changed = not file.is_file() or file.read_text(encoding="utf-8") != text
+    if is_changed:
+        write_atomically(file, text)
+    return is_changed
 
 
-def is_reviewed(entry: polib.POEntry) -> bool:
-    """Return whether an entry has a translation that may be used."""
-    return bool(entry.msgstr.strip()) and _FUZZY not in entry.flags and not entry.obsolete
+def update_all(course: CourseFolder, names: list[str]) -> None:
+    """Update all PO files of the languages; create those of a new language."""
+    selected = names or languages(course)
+    if not selected:
+        raise CourseError("There are no languages yet. To add one: course translate update es")
+    for language in selected:
+        if not re.fullmatch("[a-z]{2}", language):
+            raise CourseError(
+                f"{language!r} is not a language code of two lowercase letters, such as fr."
+            )
+    documents = [read_document(course, name) for name in document_names(course)]
+    for language in selected:
+        changed = [d.name for d in documents if update(course, d, language)]
+        colon = ": " if changed else ""
+        print(f"{language}: {len(changed)} files changed{colon}{', '.join(changed)}")
 
 
-@cache
-def _has_findings(english: str, translation: str, comment: str) -> bool:
-    return bool(find_differences(english, translation, comment))
+def check(course: CourseFolder, words: list[str]) -> int:
+    """Print what is left to translate, and the findings of the automatic checks.
 
-
-def accept(catalog: Catalog, translations: dict[str, tuple[str, str]]) -> None:
-    """Store translations with their comments by English text, and remove their `fuzzy` marks."""
-    stored = _read(catalog.file)
-    for entry in stored:
-        if not entry.obsolete and entry.msgid in translations:
-            entry.msgstr, entry.tcomment = translations[entry.msgid]
-            entry.flags = [flag for flag in entry.flags if flag != _FUZZY]
-            entry.previous_msgid = None
-    _write(catalog.file, stored)
-
-
-def propose(catalog: Catalog, translations: dict[str, str]) -> list[str]:
-    """Store translations of changed English texts as `fuzzy`; return the texts without a match.
-
-    Each translation is proposed for the most similar untranslated text.
+    Each of the words is a language or the start of a PO file's path, such as `es/labs`; all PO
+    files are checked if there are none. Return 1 if there are findings, otherwise 0.
     """
-    stored = _read(catalog.file)
-    untranslated = {e.msgid: e for e in stored if not e.obsolete and not e.msgstr}
-    unmatched = []
-    for english, translation in translations.items():
-        if matches := difflib.get_close_matches(english, untranslated, 1, _MIN_SIMILARITY):
-            entry = untranslated.pop(matches[0])
-            entry.msgstr, entry.flags, entry.previous_msgid = translation, [_FUZZY], english
-        else:
-            unmatched.append(english)
-    _write(catalog.file, stored)
-    return unmatched
+    names = [f"{code}/{name}" for code in languages(course) for name in document_names(course)]
+    prefixes = [word.removeprefix("locale/").removesuffix(".po") for word in words]
+    for word in prefixes:
+        if not any(name.startswith(word) for name in names):
+            codes = ", ".join(languages(course)) or "none yet"
+            raise CourseError(
+                f"No translation matches {word!r}. Pass a language ({codes}), or a PO file "
+                "such as es/notebooks/00."
+            )
+    findings, missing, total = [], 0, 0
+    for name in (name for name in names if name.startswith(tuple(prefixes or [""]))):
+        language, _, document = name.partition("/")
+        catalog = read_catalog(course, document, language)
+        findings += problems(course, catalog)
+        total, missing = total + len(catalog.document.messages), missing + len(catalog.missing)
+        if catalog.missing:
+            fuzzy = sum(entry.fuzzy for entry in catalog.entries.values())
+            print(f"{name}: {len(catalog.missing)} texts to translate, {fuzzy} of them fuzzy")
+    for problem in findings:
+        print(problem, file=sys.stderr)
+    print(f"{total - missing} of {total} texts translated, {len(findings)} findings")
+    return int(bool(findings))
 
 
 def problems(course: CourseFolder, catalog: Catalog) -> list[str]:
@@ -180,49 +175,30 @@ def problems(course: CourseFolder, catalog: Catalog) -> list[str]:
     if not catalog.entries:
         return []
     file = catalog.file.relative_to(course.root).as_posix()
-    texts = {message.text for message in catalog.document.messages}
-    findings = []
-    for entry in catalog.entries.values():
-        if entry.msgid not in texts:
-            findings.append(
-                f"{file}:{entry.linenum}: the English text has changed. To fix it: "
-                f"course translate update"
-            )
-        elif is_reviewed(entry):
-            findings += [
-                f"{file}:{entry.linenum}: {finding}"
-                for finding in find_differences(entry.msgid, entry.msgstr, entry.tcomment)
-            ]
-    missing = [text for text in texts if text not in catalog.entries]
-    if missing:
-        findings.append(
-            f"{file}: English texts that are not in the file: {len(missing)}. To fix it: "
-            "course translate update"
-        )
+    findings = [
+        f"{file}:{entry.linenum}: {finding}"
+        for text, entry in catalog.entries.items()
+        if is_reviewed(entry)
+        for finding in find_differences(text, entry.msgstr, entry.tcomment)
+    ]
+    if changed := {m.text for m in catalog.document.messages} ^ catalog.entries.keys():
+        fix = "To fix it: course translate update"
+        findings.append(f"{file}: English texts that have changed: {len(changed)}. {fix}")
     return findings
 
 
-def _po_file(course: CourseFolder, document: Document, language: str) -> Path:
-    return locale_folder(course) / language / f"{document.name}.po"
+def _po_file(course: CourseFolder, name: str, language: str) -> Path:
+    return course.root / "locale" / language / f"{name}.po"
 
 
 def _read(file: Path) -> polib.POFile:
     if not file.is_file():
-        return polib.POFile(wrapwidth=0)
+        return polib.POFile()
     try:
         # polib accepts a line without a closing quotation mark, but drops its last letter.
-        lines = file.read_text(encoding="utf-8").splitlines()
-        for number, line in enumerate(lines, 1):
-            if _STRING.match(line) and not _CLOSED.search(line):
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            if _UNCLOSED.match(line):
                 raise ValueError(f"line {number} has no closing quotation mark")
         return polib.pofile(str(file), wrapwidth=0, encoding="utf-8", check_for_duplicates=True)
-    except (OSError, ValueError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise CourseError(f"{file} is not a valid PO file: {error}. Fix the file.") from None
-
-
-def _write(file: Path, catalog: polib.POFile) -> bool:
-    text = str(catalog).rstrip("\n") + "\n"
-    if file.is_file() and file.read_text(encoding="utf-8") == text:
-        return False
-    write_atomically(file, text)
-    return True

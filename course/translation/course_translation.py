@@ -5,21 +5,16 @@ translation. After that, it remains in the course: if an English text changes, t
 in English, and `course build --check` fails until its translation is reviewed.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from course.authoring.generated import start_page
 from course.course_folder import CourseError, CourseFolder
-from course.translation.catalogs import Catalog, catalogs, languages
-from course.translation.documents import PAGES
+from course.translation.catalogs import Catalog, languages, read_catalog
+from course.translation.documents import PAGES, document_names, page_text
 from course.translation.translator import Translator, translated_path
-
-_START_PAGE = "index.md"
-# Documents with texts that appear in every notebook: banners, hints, generated cells.
-_SHARED = ("helpers", "pages")
 
 
 @dataclass(frozen=True)
@@ -46,42 +41,92 @@ class CourseTranslation:
         catalog = self.catalogs[document]
         if catalog.entries and self.output_path(document).is_file():
             return True
-        required = {document, *(name for name in _SHARED if name in self.catalogs)}
-        return all(self.catalogs[name].is_complete for name in required)
+        # The texts of these two appear in every notebook: banners, hints, generated cells.
+        shared = [self.catalogs[name] for name in ("helpers", "pages") if name in self.catalogs]
+        return all(catalog.entries and not catalog.missing for catalog in (catalog, *shared))
 
     def output_path(self, document: str) -> Path:
         """Return the file that is built from a document; for the pages, the start page."""
         if document == "helpers":
             return self.course.root / "helpers" / "translations" / f"{self.language}.json"
-        page = _START_PAGE if document == "pages" else f"{document}.ipynb"
+        page = "index.md" if document == "pages" else f"{document}.ipynb"
         return self.course.root / translated_path(page, self.language)
 
     @property
     def pages(self) -> frozenset[str]:
         """The English paths of all notebooks and pages that exist in this language."""
         notebooks = (name for name in self.catalogs if "/" in name and self.is_published(name))
-        pages = (_START_PAGE, *PAGES) if self.is_published("pages") else ()
+        pages = ("index.md", *PAGES) if self.is_published("pages") else ()
         return frozenset([*(f"{name}.ipynb" for name in notebooks), *pages])
 
     def translator(self, document: str) -> Translator:
         """Return the translator for the notebook or the pages of a document."""
-        names = dict.fromkeys((document, "pages"))
-        return Translator(
-            self.language, tuple(self.catalogs[n] for n in names), self.catalogs, self.pages
-        )
+        own = tuple(self.catalogs[name] for name in dict.fromkeys((document, "pages")))
+        return Translator(self.language, own, self.catalogs, self.pages)
 
     def runtime_texts(self) -> dict[str, str]:
         """Return the translations that `helpers` needs, by English text or `01: Section`."""
         texts = {}
-        for catalog in self.catalogs.values():
+        for name, catalog in self.catalogs.items():
             for message in catalog.document.messages:
-                translated = catalog.translation_of(message.text)
-                if translated is not None and message.at_runtime:
-                    texts[message.text] = translated
-                if translated is not None and catalog.document.name.startswith("notebooks/"):
-                    lesson = Path(catalog.document.name).name[:2]
-                    texts |= _section(lesson, message.text, message.comment, translated)
+                text, translated = message.text, catalog.translation_of(message.text)
+                if translated is None:
+                    continue
+                if message.at_runtime:
+                    texts[text] = translated
+                if name.startswith("notebooks/") and "heading" in message.comment:
+                    if re.search(r" \(\d+ minutes\)$", text):
+                        text = text.rpartition(" (")[0]
+                        # Parentheses, including the full-width ones of Chinese and Japanese.
+                        translated = re.sub(
+                            r"\s*[(\uff08][^()\uff08\uff09]*[)\uff09]$", "", translated
+                        )
+                    texts[f"{Path(name).name[:2]}: {text}"] = translated
         return texts
+
+    def outdated_files(self, *, for_notebooks: bool = False) -> dict[Path, str]:
+        """Return the new content of each file, except notebooks, that is not up to date.
+
+        With `for_notebooks`, the texts of `helpers` are included even if some are not translated,
+        because a notebook in this language cannot start without them.
+        """
+        root, files = self.course.root, {}
+        if self.is_published("pages"):
+            translator = self.translator("pages")
+            files[self.output_path("pages")] = start_page(self.course, translator)
+            for page in PAGES:
+                if (root / page).is_file():
+                    text = translator.markdown(page_text(self.course, page))
+                    path = root / translated_path(page, self.language)
+                    files[path] = translator.links(text, page)
+        if "helpers" in self.catalogs and (for_notebooks or self.is_published("helpers")):
+            texts = json.dumps(self.runtime_texts(), ensure_ascii=False, indent=0, sort_keys=True)
+            files[self.output_path("helpers")] = f"{texts}\n"
+        return {
+            path: text
+            for path, text in files.items()
+            if not path.is_file() or path.read_text(encoding="utf-8") != text
+        }
+
+    def findings(self) -> list[str]:
+        """Return a sentence for each published document or file that is not up to date."""
+        findings, build = [], f"course build {self.language}"
+        for name, catalog in self.catalogs.items():
+            if self.is_published(name) and (missing := catalog.missing):
+                file = catalog.file.relative_to(self.course.root).as_posix()
+                examples = "; ".join(f"{text[:60]!r}" for text in missing[:3])
+                more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+                findings.append(
+                    f"{file}: missing, unreviewed or invalid translations: {examples}{more}. "
+                    f"To fix it: course translate update {self.language}, then translate them "
+                    f"(docs/translating.md), then course translate check {self.language}, then "
+                    f"{build}"
+                )
+        for path in self.outdated_files():
+            state = "is out of date" if path.is_file() else "has not been built"
+            name = path.relative_to(self.course.root).as_posix()
+            findings.append(f"{name} {state}. To fix it: {build}")
+        return findings
 
 
 def read_translation(course: CourseFolder, language: str) -> CourseTranslation:
@@ -93,23 +138,5 @@ def read_translation(course: CourseFolder, language: str) -> CourseTranslation:
     if language not in languages(course):
         known = ", ".join(languages(course)) or "none"
         raise CourseError(f"There is no folder locale/{language}. Known languages: {known}.")
-    return CourseTranslation(
-        course, language, {c.document.name: c for c in catalogs(course, language)}
-    )
-
-
-def runtime_catalog(translation: CourseTranslation) -> str:
-    """Return the content of `helpers/translations/LANGUAGE.json`."""
-    return (
-        json.dumps(translation.runtime_texts(), ensure_ascii=False, indent=0, sort_keys=True) + "\n"
-    )
-
-
-def _section(lesson: str, text: str, comment: str, translation: str) -> dict[str, str]:
-    if "heading" not in comment:
-        return {}
-    if re.search(r" \(\d+ minutes\)$", text):
-        text = text.rpartition(" (")[0]
-        # Parentheses, including the full-width ones of Chinese and Japanese.
-        translation = re.sub(r"\s*[(\uff08][^()\uff08\uff09]*[)\uff09]$", "", translation)
-    return {f"{lesson}: {text}": translation}
+    catalogs = {name: read_catalog(course, name, language) for name in document_names(course)}
+    return CourseTranslation(course, language, catalogs)

@@ -1,35 +1,53 @@
-"""The texts to translate: each document is one PO file with the texts of its sources."""
+"""The texts to translate: each document is one PO file with the texts of its sources.
 
-from __future__ import annotations
+The texts of code are found in its syntax tree: calls to `translate`, hints, captions and boxes.
+"""
 
+import ast
 import re
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from course.authoring.sources import read_source
-from course.course_folder import CourseError, CourseFolder
-from course.translation.code_messages import Message, cell_messages, hint_messages, module_messages
+from course.course_folder import CourseFolder
 from course.translation.markdown import text_blocks
 
 # The pages for students, relative to the root of the course. In the README, only the sections for
 # students are translated: the start page lists the lessons, and the rest is for instructors.
 PAGES = ("README.md", "docs/first_five_minutes.md", "docs/help.md", "docs/glossary.md")
-_NOT_FOR_STUDENTS = (
-    "## Lessons",
-    "## For instructors",
-    "## For maintainers",
-    "## How it is built",
-    "## What it depends on",
-)
+_NOT_FOR_STUDENTS = ("Lessons", "For instructors", "For maintainers", "How it is built", "What it ")
 # The start page without its list of lessons, which depends on what has been built.
 START_PAGE = Path(__file__).parents[1] / "authoring" / "start_page.template"
 # Modules that generate texts in every notebook and on the start page.
-_GENERATOR_MODULES = (
-    "course/authoring/generated.py",
-    "course/authoring/start_page.py",
-    "docs/site/conf.py",
-)
+_GENERATOR_MODULES = ("course/authoring/generated.py", "docs/site/conf.py")
+# For each function, the arguments that are translated when they are shown, by position or name.
+_HELPER_ARGUMENTS = {
+    "translate": (0,), "show": (1,),
+    "Hint": (1, 2), "Mistake": (1, 2, "wrong", "look"),
+    "Exercise": ("success",), "exercise": ("success_message",),
+    "Kind": (2, 3, 4, "title", "why", "advice"), "MixedLine": (4,),
+    "Opcode": (1, 4), "_compute": (1, 2), "_jump": (1,),
+}  # fmt: skip
+_CELL_ARGUMENTS = {"show": ("alt",), "box": (0, 1), "progress": (0,)}
+
+
+@dataclass(frozen=True)
+class Message:
+    """One text to translate.
+
+    Attributes:
+        text: the English text, on one line.
+        comment: the location and kind of the text, for the translator.
+        at_runtime: whether code shows the text while a notebook runs. `helpers` needs its
+            translation.
+    """
+
+    text: str
+    comment: str
+    at_runtime: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,51 +72,58 @@ def document_names(course: CourseFolder) -> list[str]:
 
 
 def read_document(course: CourseFolder, name: str) -> Document:
-    """Read the English texts of one document."""
+    """Read the English texts of one document; each comment lists all locations of its text."""
     kind, _, stem = name.partition("/")
-    match kind:
-        case "notebooks":
-            file = course.source_path(stem)
-            return _document(name, _path(course, file), _source_messages(file))
-        case "labs":
-            file = course.lab_source_path(stem)
-            return _document(name, _path(course, file), _lab_messages(course, file))
-        case "helpers":
-            return _document(name, name, _helpers_messages(course.root / "helpers"))
-        case "pages":
-            return _document(name, "docs", _pages_messages(course))
-    raise CourseError(f"There is no document {name!r} to translate.")
-
-
-def student_sections(readme: str) -> str:
-    """Return the sections of the README that are for students."""
-    parts = re.split(r"(?m)^(?=## )", readme)
-    return "".join(part for part in parts if not part.startswith(_NOT_FOR_STUDENTS))
+    file = f"{kind}/source/{stem}.py"
+    sources = {
+        "notebooks": (file, _source_messages(course.root / file)),
+        "labs": (file, _lab_messages(course, course.root / file)),
+        "helpers": ("helpers", _helpers_messages(course.root / "helpers")),
+        "pages": ("docs", _pages_messages(course)),
+    }
+    source, messages = sources[kind]
+    merged: dict[str, Message] = {}
+    for message in messages:
+        previous = merged.get(message.text, message)
+        if message.comment in previous.comment.split("; "):
+            merged[message.text] = previous
+        else:
+            comment = f"{previous.comment}; {message.comment}"
+            at_runtime = previous.at_runtime or message.at_runtime
+            merged[message.text] = Message(message.text, comment, at_runtime)
+    return Document(name, source, tuple(merged.values()))
 
 
 def page_text(course: CourseFolder, page: str) -> str:
     """Return the part of an English page that is translated."""
     text = (course.root / page).read_text(encoding="utf-8")
-    return student_sections(text) if page == "README.md" else text
+    if page != "README.md":
+        return text
+    first, *sections = re.split(r"(?m)^## ", text)
+    students = (part for part in sections if not part.startswith(_NOT_FOR_STUDENTS))
+    return first + "".join(f"## {part}" for part in students)
 
 
-def _document(name: str, source: str, messages: Iterable[Message]) -> Document:
-    """Return a document without duplicate texts; each comment lists all locations of its text."""
-    merged: dict[str, Message] = {}
-    for message in messages:
-        previous = merged.get(message.text)
-        if previous is None:
-            merged[message.text] = message
-        elif message.comment not in previous.comment.split("; "):
-            comment = f"{previous.comment}; {message.comment}"
-            merged[message.text] = Message(
-                message.text, comment, previous.at_runtime or message.at_runtime
-            )
-    return Document(name, source, tuple(merged.values()))
-
-
-def _path(course: CourseFolder, file: Path) -> str:
-    return file.relative_to(course.root).as_posix()
+# Modules and cells are parsed once for all languages.
+@lru_cache(maxsize=2048)
+def code_messages(code: str, location: str, *, in_cell: bool = False) -> tuple[Message, ...]:
+    """Return the texts that a module of `helpers` shows, or the captions and boxes of a cell."""
+    translated_arguments = _CELL_ARGUMENTS if in_cell else _HELPER_ARGUMENTS
+    if in_cell:
+        code = re.sub(r"(?m)^[ \t]*[%!].*", "", code)
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    messages = []
+    for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
+        name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+        parameters = translated_arguments.get(name, ())
+        arguments = [value for n, value in enumerate(call.args) if n in parameters]
+        arguments += [keyword.value for keyword in call.keywords if keyword.arg in parameters]
+        for argument in arguments:
+            for part in argument.elts if isinstance(argument, ast.Tuple) else (argument,):
+                text = getattr(part, "value", None)
+                if isinstance(text, str) and text:
+                    messages.append(Message(text, location, at_runtime=True))
+    return tuple(messages)
 
 
 def _source_messages(file: Path) -> Iterator[Message]:
@@ -114,16 +139,22 @@ def _source_messages(file: Path) -> Iterator[Message]:
             for block in text_blocks(cell.source):
                 yield Message(block.text, f"cell {number}, {block.kind}")
         else:
-            yield from cell_messages(cell.source, f"cell {number}, shown by its code")
+            yield from code_messages(cell.source, f"cell {number}, shown by its code", in_cell=True)
 
 
 def _lab_messages(course: CourseFolder, file: Path) -> Iterator[Message]:
     yield from _source_messages(file)
     checks = course.root / "helpers" / "checks" / f"lab_{file.stem[:2]}"
-    if checks.is_dir():
-        yield from hint_messages(checks / "hints.toml")
-        for module in sorted(checks.glob("*.py")):
-            yield from module_messages(module, module.name)
+    # TODO: delete this loop and `import tomllib` with the last hints.toml.
+    for file in checks.glob("hints.toml"):
+        for exercise, hints in tomllib.loads(file.read_text(encoding="utf-8")).items():
+            for id, hint in hints.items():
+                for key, kind in (("wrong", "what is wrong"), ("look", "where to look")):
+                    if isinstance(hint, dict):
+                        comment = f"hint {id} of {exercise}, {kind}"
+                        yield Message(hint[key], comment, at_runtime=True)
+    for module in sorted(checks.glob("*.py")):
+        yield from code_messages(module.read_text(encoding="utf-8"), module.name)
 
 
 def _helpers_messages(folder: Path) -> Iterator[Message]:
@@ -131,7 +162,7 @@ def _helpers_messages(folder: Path) -> Iterator[Message]:
         relative = module.relative_to(folder)
         # The texts of a lab's checks are in the PO file of the lab.
         if not any(part.startswith("lab_") for part in relative.parts):
-            yield from module_messages(module, relative.as_posix())
+            yield from code_messages(module.read_text(encoding="utf-8"), relative.as_posix())
 
 
 def _pages_messages(course: CourseFolder) -> Iterator[Message]:
@@ -143,4 +174,4 @@ def _pages_messages(course: CourseFolder) -> Iterator[Message]:
                 yield Message(block.text, f"{page}, {block.kind}")
     for name in _GENERATOR_MODULES:
         module = Path(__file__).parents[2] / name
-        yield from module_messages(module, module.name)
+        yield from code_messages(module.read_text(encoding="utf-8"), module.name)

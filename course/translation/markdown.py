@@ -4,12 +4,11 @@ A text is a heading, a paragraph, a row of a table, or the text between two HTML
 blocks, link targets and everything between the texts are not changed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -73,9 +72,7 @@ def has_words(text: str) -> bool:
 
 def _all_text_blocks(markdown: str) -> Iterator[TextBlock]:
     lines = markdown.splitlines(keepends=True)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
+    starts = [0, *accumulate(map(len, lines))]
     in_item = in_table = False
     kind = "paragraph"
     for token in _BLOCK_PARSER.parse(markdown):

@@ -1,8 +1,5 @@
 """Translate a notebook or a page: its texts, its links, and its call to `lesson.start`."""
 
-from __future__ import annotations
-
-import ast
 import posixpath
 import re
 from collections.abc import Collection, Mapping
@@ -16,11 +13,12 @@ from course.translation.catalogs import Catalog
 from course.translation.markdown import structure, translate_markdown
 from helpers.language import ENGLISH
 
-_LINK = re.compile(r"(?P<before>\]\(|(?:href|src)=\")(?P<target>[^)\s\"]+)(?P<after>[)\"])")
+_LINK = re.compile(r"(?<=\]\()[^)\s\"]+(?=\))|(?<=(?:href|.src)=\")[^)\s\"]+(?=\")")
 _EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
 _COLAB = re.compile(
-    r"(?P<site>https://colab\.research\.google\.com/github/[^/]+/[^/]+/blob/[^/]+/)(?P<path>[^#?]+)"
+    r"(https://colab\.research\.google\.com/github/[^/]+/[^/]+/blob/[^/]+/)([^#?]+)"
 )
+_START = re.compile(r"(?m)^([^#\n]*\blesson\.start\()((?:[^()]|\([^()]*\))*)\)")
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,8 @@ class Translator:
 
     def translate(self, text: str, /, **values: Any) -> str:
         """Return the translation of a text, with `{name}` replaced by the values."""
-        translated = _first_translation(self.catalogs, text)
+        found = (catalog.translation_of(text) for catalog in self.catalogs)
+        translated = next((translation for translation in found if translation is not None), None)
         if translated is None:
             if self.catalogs and text not in self.missing:
                 self.missing.append(text)
@@ -75,13 +74,16 @@ class Translator:
         """Return Markdown of an English page with its links adapted to the translated page."""
         if self.language == ENGLISH:
             return text
-        return _LINK.sub(
-            lambda link: link["before"] + self._target(link["target"], page) + link["after"], text
-        )
+        return _LINK.sub(lambda link: self._target(link[0], page), text)
 
     def code(self, code: str) -> str:
-        """Return code that passes the language to `lesson.start`."""
-        return code if self.language == ENGLISH else with_language(code, self.language)
+        """Return code with `language="es"` added to the calls to `lesson.start`."""
+
+        def call(match: re.Match[str]) -> str:
+            comma = ", " if match[2] else ""
+            return f'{match[1]}{match[2]}{comma}language="{self.language}")'
+
+        return code if self.language == ENGLISH else _START.sub(call, code)
 
     def translated_page(self, page: str) -> str:
         """Return the path of a page's translation, or of the English page if there is none."""
@@ -89,7 +91,7 @@ class Translator:
 
     def _target(self, target: str, page: str) -> str:
         if match := _COLAB.fullmatch(target):
-            return match["site"] + self.translated_page(match["path"])
+            return match[1] + self.translated_page(match[2])
         if _EXTERNAL.match(target):
             return target
         path, hash_sign, anchor = target.partition("#")
@@ -112,23 +114,3 @@ def language_name(language: str) -> str:
         return Locale.parse(language, sep="-").get_display_name() or language
     except UnknownLocaleError:
         return language
-
-
-def with_language(code: str, language: str) -> str:
-    """Return code with `language="es"` added to the calls to `lesson.start`."""
-    if "lesson.start(" not in code:
-        return code
-    lines = code.split("\n")
-    for call in [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]:
-        if ast.unparse(call.func) == "lesson.start":
-            # Python counts columns in bytes.
-            line = lines[call.end_lineno - 1].encode()
-            end = call.end_col_offset - 1
-            comma = ", " if call.args or call.keywords else ""
-            argument = f'{comma}language="{language}"'.encode()
-            lines[call.end_lineno - 1] = (line[:end] + argument + line[end:]).decode()
-    return "\n".join(lines)
-
-
-def _first_translation(catalogs: tuple[Catalog, ...], text: str) -> str | None:
-    return next((t for c in catalogs if (t := c.translation_of(text)) is not None), None)

@@ -3,9 +3,7 @@
 import io
 import sys
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
 from course.cli import main
 
@@ -17,18 +15,11 @@ BUILD, SIMILAR = ["build", "03"], ["similar", "01", "in"]
     ("args", "message"),
     [
         *[([*command, "--jobs", "0"], "0 is less than 1") for command in (RUN, BATCH, GRADE)],
-        *[([*command, "--jobs", "two"], "'two' is not an int") for command in (RUN, BATCH, GRADE)],
-        *[
-            ([*command, "--cell-timeout", "0"], "0 is less than 1")
-            for command in (RUN, BATCH, BUILD)
-        ],
+        ([*RUN, "--jobs", "two"], "'two' is not an int"),
+        ([*BUILD, "--cell-timeout", "0"], "0 is less than 1"),
         ([*BATCH, "--run-timeout", "-1"], "-1 is less than 1"),
-        ([*BATCH, "--repeats", "0"], "0 is less than 1"),
-        ([*BATCH, "--runs-per-gpu", "0"], "0 is less than 1"),
         ([*BATCH, "--retries", "-1"], "-1 is less than 0"),
         ([*GRADE, "--memory", "inf"], "inf is not a finite number greater than 0"),
-        ([*GRADE, "--memory", "3GB"], "'3GB' is not a number"),
-        ([*GRADE, "--seconds", "nan"], "nan is not a finite number greater than 0"),
         ([*SIMILAR, "--threshold", "50"], "50 is not between 0 and 1"),
     ],
 )
@@ -45,15 +36,9 @@ def test_unknown_lesson_or_lab_exits_with_status_1(capsys, command):
     assert "'99' does not exist. Available: " in capsys.readouterr().err
 
 
-def test_names_that_the_terminal_cannot_show_are_escaped(tmp_path, monkeypatch):
-    code = (
-        "def move_all(tensors, device):\n    seen = [t.to(device) for t in tensors if len(t) > 3]"
-    )
-    for name in ("J\udcf6rg", "\u674e"):
-        (tmp_path / name).mkdir()
-        nbformat.write(new_notebook(cells=[new_code_cell(code)]), tmp_path / name / "x.ipynb")
+def test_names_that_the_terminal_cannot_show_are_escaped(monkeypatch):
     terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    monkeypatch.setattr(sys, "stdout", terminal)
-    assert main(["similar", "01", str(tmp_path)]) == 0
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert main(["build", "J\udcf6rg \u674e"]) == 1
     terminal.flush()
-    assert b"J\\udcf6rg  and  \\u674e" in terminal.buffer.getvalue()
+    assert b"J\\udcf6rg \\u674e" in terminal.buffer.getvalue()

@@ -12,7 +12,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from course.authoring.build import build as build_notebooks
-from course.authoring.start_page import start_page
+from course.authoring.generated import start_page
 from course.course_folder import open_course
 from course.translation.documents import START_PAGE
 from tests.course.translation.pseudo import pseudo, translate_all

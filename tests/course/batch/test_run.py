@@ -11,8 +11,8 @@ import nbformat
 import pytest
 
 from course import cli
+from course.authoring.assemble import assemble_lesson
 from course.authoring.stored_outputs import RESULT_TYPE
-from course.authoring.targets import assemble_from_source
 from course.batch import run as run_module
 from course.execution.jobs import Job
 
@@ -63,7 +63,7 @@ def course(make_small_course):
         course.write(name, PARAMETERS + text, title=f"Title of {name}")
     for name in LESSONS:
         # A run ignores stored outputs, so these notebooks are not executed first.
-        course.put(name, assemble_from_source(course.folder, name))
+        course.put(name, assemble_lesson(course.folder, name))
     return course
 
 
@@ -264,7 +264,7 @@ def test_synthetic_images_print_a_message_without_failing(small_course, cells, c
     reported = f'{{"{RESULT_TYPE}": {{"synthetic": True}}, "text/plain": "Results"}}'
     source = f"from IPython.display import display\ndisplay({reported}, raw=True)"
     small_course.write("01_synthetic", "# %%\n" + source + "\n")
-    small_course.put("01_synthetic", assemble_from_source(small_course.folder, "01_synthetic"))
+    small_course.put("01_synthetic", assemble_lesson(small_course.folder, "01_synthetic"))
     assert cli.main(["--root", str(small_course.root), "run"]) == 0
     assert "THE IMAGES ARE SYNTHETIC. THEY ARE NOT CIFAR-10." in capsys.readouterr().out
 
