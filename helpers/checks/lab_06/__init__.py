@@ -1,19 +1,30 @@
 """The checks of lab 06, CIFAR-10 in seconds: one module per exercise."""
 
-from helpers.checks.lab_06.exercise_1_random_flip import exercise_1
-from helpers.checks.lab_06.exercise_2_random_shift import exercise_2
-from helpers.checks.lab_06.exercise_3_predict import exercise_3
-from helpers.checks.lab_06.exercise_4_lr_at import exercise_4
-from helpers.checks.lab_06.exercise_5_smoothed_loss import exercise_5
-from helpers.checks.lab_06.exercise_6_learn import exercise_6
-from helpers.checks.lab_06.shared import lab
+from helpers.checks.exercise import Lab
 
-__all__ = [
-    "exercise_1",
-    "exercise_2",
-    "exercise_3",
-    "exercise_4",
-    "exercise_5",
-    "exercise_6",
-    "lab",
-]
+lab = Lab(
+    __name__,
+    "06_cifar10_in_seconds",
+    seconds=20,
+    section="Images that never leave the device",
+    hints="""
+    not-images: `{name}` returns {found}, but it should return images of {given}.
+        -> Dtype, shape and the order of the dimensions stay as they are: images, channels, rows,
+        columns.
+    elsewhere: The images are on {given}, but the result of `{name}` is on {found}.
+        -> A batch on the GPU should stay there. How can your code find out which device to use?
+    copied: Your function copies {bytes} bytes between devices.
+        -> Random numbers can be drawn on the device where they are needed. Which call draws them,
+        and where?
+    input-changed: After the call, the caller's images have changed.
+        -> The next epoch needs the original images. Which line writes to them?
+    one-by-one: For {small} images your function calls {few} torch operations, and for {large}
+        images {many}.
+        -> On a GPU, each operation is a kernel launch with its own cost. Where does your code loop
+        over single images?
+    same-for-all-images: In one batch, {what}: all images get the same treatment.
+        -> One random number per batch is not one random number per image. How many do you draw?
+    not-random: Two calls with the same images return the same result.
+        -> Each epoch should see new variations. Where does your code fix its random numbers?
+    """,
+)

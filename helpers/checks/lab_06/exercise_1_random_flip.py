@@ -1,49 +1,57 @@
-"""Lab 06, exercise 1: `random_flip`."""
+"""Lab 06, exercise 1: each image mirrored horizontally with probability 1/2."""
 
-import torch
-
-from helpers.checks.lab_06.shared import (
-    call_augmentation,
-    expect_batch_operations,
-    expect_random,
-    lab,
-)
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.lab_06 import shared
+from helpers.checks.lab_06.shared import augment, make_images
 from helpers.language import translate
 
-_COUNT = 2048
+answers = "random_flip(images)"
+points = 2
+success = "Each image is flipped independently, in one operation for the batch."
+section = "Images that never leave the device"
+collect = augment
+
+COUNT = 2048
 
 
-@lab.exercise(
-    1,
-    points=2,
-    success_message="Each image is flipped independently, in one operation for the batch.",
-)
-def exercise_1(trial: Trial, random_flip: Answer) -> None:
-    """`random_flip(images)`: each image mirrored horizontally with probability 1/2."""
-    torch.manual_seed(trial.seed)
-    counts = []
-    for device in (trial.device, torch.device("cpu")):
-        size = trial.random.randint(5, 9)
-        images = trial.normal(_COUNT, 3, size, size + 1).to(device)
-        result = call_augmentation(trial, random_flip, images)
-        unchanged = (result == images).flatten(1).all(1)
-        mirrored = (result == images.flip(3)).flatten(1).all(1)
-        trial.expect((unchanged | mirrored).all().item(), "not-a-mirror")
-        count = int(mirrored.sum())
-        count_text = translate("no image was mirrored")
-        if count:
-            count_text = translate("every image was mirrored")
-        second_count = int((trial.call(random_flip, images) != images).flatten(1).any(1).sum())
-        trial.expect(
-            not {count, second_count} <= {0, _COUNT}, "same-for-all-images", what=count_text
-        )
-        counts += [count, second_count]
-        for num_mirrored in (count, second_count):
-            # The standard deviation of this count is 23: 150 is more than 6 standard deviations.
-            near_half = abs(num_mirrored - _COUNT / 2) <= 150
-            trial.expect(near_half, "wrong-fraction", count=_COUNT, mirrored=num_mirrored)
-        expect_random(trial, random_flip, images)
-        expect_batch_operations(trial, random_flip, images)
-    # With independent draws, exactly half of the images every time happens in 1 of 10 million runs.
-    trial.expect(set(counts) != {_COUNT // 2}, "always-half", calls=len(counts), count=_COUNT)
+def cases(draw):
+    for device in (draw.device, "cpu"):
+        size = draw.randint(5, 9)
+        case = {"device": device, "shape": (COUNT, 3, size, size + 1), "others": ()}
+        yield {**case, "seed": draw.randrange(2**31), "count": COUNT, "calls": 6}
+
+
+def is_mirror(f):
+    images = make_images(f.case)
+    both = [(f.value.values == x).flatten(1).all(1) for x in (images, images.flip(3))]
+    return (both[0] | both[1]).all()
+
+
+def all_or_none(f):
+    every = translate("every image was mirrored"), translate("no image was mirrored")
+    return {*f.changed} <= {0, COUNT} and {"what": every[f.changed[0] == 0]}
+
+
+def wrong_fraction(f):
+    # The standard deviation of this count is 23: 150 is more than 6 standard deviations.
+    wrong = [count for count in f.changed if abs(count - COUNT / 2) > 150]
+    return wrong and {"mirrored": wrong[0]}
+
+
+side_effects = shared.side_effects | {
+    "not-a-mirror": lambda f: not is_mirror(f),
+    "same-for-all-images": all_or_none,
+    "wrong-fraction": wrong_fraction,
+    # With independent draws, all six counts are exactly half in 1 of 10^10 runs.
+    "always-half": lambda f: {*f.changed} == {COUNT // 2},
+}
+costs = shared.costs
+hints = """
+not-a-mirror: One of the returned images is neither the original nor its horizontal mirror image.
+    -> Which of the four dimensions is the horizontal one? Try an image with a single white pixel.
+wrong-fraction: Of {count} images, {mirrored} were mirrored, but it should be about half of them.
+    -> Draw as many random numbers as there are images, and look at how many of them select an
+    image.
+always-half: In each of {calls} calls, exactly half of the {count} images were mirrored.
+    -> If each image is mirrored independently of the others, their number changes from call to
+    call. How do you choose them?
+"""

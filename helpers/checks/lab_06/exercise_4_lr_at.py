@@ -1,48 +1,56 @@
-"""Lab 06, exercise 4: `lr_at`."""
+"""Lab 06, exercise 4: linear warmup, then linear decay."""
 
-import math
+from helpers.checks.exercise import otherwise
+from helpers.checks.plain import is_number
 
-from helpers.checks.descriptions import describe, is_number
-from helpers.checks.lab_06.shared import lab
-from helpers.checks.trial import Answer, Trial
+answers = "lr_at(step, num_steps, peak_lr, warmup_steps)"
+points = 2
+success = "The learning rate rises linearly, and decays linearly to zero."
+section = "The rest of the recipe"
+tolerance = 1e-6
 
 
-@lab.exercise(
-    4, points=2, success_message="The learning rate rises linearly, and decays linearly to zero."
-)
-def exercise_4(trial: Trial, lr_at: Answer) -> None:
-    """`lr_at(step, num_steps, peak_lr, warmup_steps)`: linear warmup, then linear decay."""
-    draw = trial.random.randint
-    for warmup_steps in (draw(5, 20), 0):
-        num_steps, peak_lr = warmup_steps + draw(30, 90), draw(2, 9) / 16
-        steps = [warmup_steps, 0, num_steps, warmup_steps // 2, num_steps - 1, warmup_steps + 1]
-        steps += [draw(0, num_steps) for _ in range(6)]
-        for step in steps:
-            outcome = trial.try_call(lr_at, step, num_steps, peak_lr, warmup_steps)
-            if isinstance(outcome.error, ZeroDivisionError):
-                raise trial.wrong(
-                    "divides-by-zero", warmup_steps=warmup_steps, num_steps=num_steps, step=step
-                )
-            if outcome.error is not None:
-                raise trial.hint_for(outcome.error)
-            result = outcome.value
-            trial.expect_result(result)
-            is_plain = is_number(result)
-            trial.expect(is_plain, "not-a-rate", found=describe(result))
-            exact = peak_lr * (
-                step / warmup_steps
-                if step < warmup_steps
-                else (num_steps - step) / (num_steps - warmup_steps)
-            )
-            if math.isclose(result, exact, rel_tol=1e-6, abs_tol=1e-9):
-                continue
-            details = {
-                "step": step,
-                "found": result,
-                "peak_lr": peak_lr,
-                "warmup_steps": warmup_steps,
-                "num_steps": num_steps,
-            }
-            trial.expect(step != warmup_steps, "peak-missed", **details)
-            trial.expect(step != num_steps, "end-missed", **details)
-            raise trial.wrong("wrong-warmup" if step < warmup_steps else "wrong-decay", **details)
+def cases(draw):
+    r = draw.randint
+    for warmup in (r(5, 20), 0):
+        num_steps, peak_lr = warmup + r(30, 90), r(2, 9) / 16
+        steps = [warmup, 0, num_steps, warmup // 2, num_steps - 1, warmup + 1]
+        for step in (*steps, *(r(0, num_steps) for _ in range(6))):
+            case = {"step": step, "num_steps": num_steps, "peak_lr": peak_lr}
+            yield {**case, "warmup_steps": warmup}
+
+
+def right(case):
+    if case.step < case.warmup_steps:
+        return case.peak_lr * case.step / case.warmup_steps
+    return case.peak_lr * (case.num_steps - case.step) / (case.num_steps - case.warmup_steps)
+
+
+errors = {"divides-by-zero": lambda f: "ZeroDivisionError" in f.error.types}
+returns = ("not-a-rate", lambda value, case: is_number(value))
+mistakes = {
+    "peak-missed": lambda f: f.case.step == f.case.warmup_steps,
+    "end-missed": lambda f: f.case.step == f.case.num_steps,
+    "wrong-warmup": lambda f: f.case.step < f.case.warmup_steps,
+    "wrong-decay": otherwise,
+}
+hints = """
+not-a-rate: `lr_at` returns {found}, but it should return a number.
+    -> The learning rate at one step is one plain number.
+divides-by-zero: With `warmup_steps` = {warmup_steps} and `num_steps` = {num_steps}, `lr_at` divides
+    by zero at step {step}.
+    -> If `warmup_steps` is 0, the learning rate starts at its peak. Which of your two lines runs
+    then?
+peak-missed: At step {step}, where the warmup ends, the learning rate is {found:.4g}; it should be
+    the peak, {peak_lr:.4g}.
+    -> Put the number of this step into both of your formulas. Do both give the peak?
+wrong-warmup: At step {step} of a warmup of {warmup_steps} steps, the learning rate is {found:.4g};
+    it should be on a straight line from 0 at step 0 to {peak_lr:.4g} at step {warmup_steps}.
+    -> Which fraction of the warmup is done at this step?
+end-missed: At step {step} of {num_steps}, the end of the run, the learning rate is {found:.4g}; it
+    should be 0.
+    -> Much of the accuracy comes from the end of the run. How many steps does the decay take?
+wrong-decay: At step {step} of {num_steps}, the learning rate is {found:.4g}; it should be on a
+    straight line from the peak at step {warmup_steps} to 0 at step {num_steps}.
+    -> Which fraction of the decay is still ahead at this step? Count only the steps of the decay.
+"""

@@ -1,132 +1,157 @@
-"""Lab 06, exercise 6: `learn`."""
-
-import copy
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+"""Lab 06, exercise 6: 80% of new images correct after six passes."""
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from helpers.checks.comparing import equal_values
-from helpers.checks.hints import WrongAnswer
-from helpers.checks.lab_06.shared import lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.plain import first, is_equal
 
-TARGET_ACCURACY, EPOCHS = 0.8, 6
+answers = "learn(net, images, labels, epochs)"
+points = 4
+success = "At least 80% in six epochs."
+section = "Train"
+seconds = 30
+
+WANTED, EPOCHS, COUNT = 0.8, 6, 360
 # Every attempt uses the same images and initial weights, so that the result does not depend on
 # chance.
-_SEED = 6
+SEED = 6
 
 
-@lab.exercise(6, points=4, success_message="At least 80% in six epochs.", seconds=30)
-def exercise_6(trial: Trial, learn: Answer) -> None:
-    """`learn(net, images, labels, epochs)`: 80% of new images correct after six passes."""
-    torch.manual_seed(_SEED)
-    generator = torch.Generator().manual_seed(_SEED)
-    images, labels = (tensor.to(trial.device) for tensor in _stripes(generator, 120))
-    net = nn.Sequential(
+def make_net():
+    torch.manual_seed(SEED)
+    return nn.Sequential(
         nn.Conv2d(3, 12, 3), nn.ReLU(), nn.Conv2d(12, 16, 3), nn.ReLU(),
         nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(16, 3),
-    ).to(trial.device)  # fmt: skip
-    before, inputs = copy.deepcopy(net), (images.clone(), labels.clone())
-    count, allowed = len(images), EPOCHS * len(images)
-    details = {"epochs": EPOCHS, "count": count, "allowed": allowed}
-    too_many = trial.wrong("too-many-passes", **details)
-    batches, old_gradients = trial.observe(_train, learn, net, images, labels, too_many)
-    # The student's code may have caught the exception and continued.
-    trial.expect(sum(map(len, batches)) <= allowed, "too-many-passes", **details)
-    for what, after, original in zip(("images", "labels"), (images, labels), inputs, strict=True):
-        trial.expect(equal_values(after, original), "images-changed", what=what)
-    pairs = list(zip(before.parameters(), net.parameters(), strict=True))
-    trial.expect(not all(torch.equal(a, b) for a, b in pairs), "not-trained")
-    trial.expect(not any(old_gradients), "old-gradients")
-    trial.expect(all(b.isfinite().all() for _, b in pairs), "diverged")
-    accuracy = _accuracy(net, generator, trial.device)
-    details = {"accuracy": accuracy, "wanted": TARGET_ACCURACY, "steps": len(batches)}
-    trial.expect(accuracy >= TARGET_ACCURACY or len(batches) >= 30, "few-steps", **details)
-    classes = inputs[1].cpu()
-    known_batches = [batch for batch in batches if (batch >= 0).all() and len(batch) > 1]
-    mixed = sum(len(set(classes[batch].tolist())) > 1 for batch in known_batches)
-    trial.expect(not known_batches or mixed > len(known_batches) / 3, "sorted")
-    if accuracy >= TARGET_ACCURACY:
-        return
-    change = max(((a - b).norm() / a.norm()).item() for a, b in pairs)
-    raise trial.wrong("too-low" if change > 0.25 else "small-steps", **details)
+    )  # fmt: skip
 
 
-def _train(
-    trial: Trial,
-    learn: Answer,
-    net: nn.Module,
-    images: Tensor,
-    labels: Tensor,
-    too_many: WrongAnswer,
-) -> tuple[list[Tensor], list[bool]]:
-    with _observe_training(net, images, too_many) as (batches, old_gradients):
-        trial.call(learn, net, images, labels, EPOCHS)
-    return batches, old_gradients
+def draw_stripes():
+    """Return images of horizontal, vertical and diagonal stripes with labels, and new ones.
 
-
-def _accuracy(net: nn.Module, generator: torch.Generator, device: torch.device) -> float:
-    images, labels = _stripes(generator, 100)
-    with torch.no_grad():
-        predicted = net.eval()(images.to(device)).argmax(1).cpu()
-    return (predicted == labels).double().mean().item()
-
-
-def _stripes(generator: torch.Generator, count: int) -> tuple[Tensor, Tensor]:
-    """Return images sorted by class: horizontal, vertical and diagonal stripes, and their labels.
-
-    The images have shape `(3 * count, 3, 10, 10)`.
+    The images have shape `(N, 3, 10, 10)` and are sorted by class.
     """
-    size = 10
-    y, x = torch.meshgrid(torch.arange(size), torch.arange(size), indexing="ij")
-    labels = torch.arange(3).repeat_interleave(count)
-    position = torch.stack([y, x, x + y])[labels].float()
-    phase = 6.3 * torch.rand(len(labels), 1, 1, generator=generator)
-    waves = (position * 1.6 + phase).sin()[:, None]
-    colors = 0.5 + torch.rand(len(labels), 3, 1, 1, generator=generator)
-    noise = torch.randn(len(labels), 3, size, size, generator=generator)
-    return waves * colors + 0.4 * noise, labels
+    generator = torch.Generator().manual_seed(SEED)
+    sets = []
+    for count in (120, 100):
+        y, x = torch.meshgrid(torch.arange(10), torch.arange(10), indexing="ij")
+        labels = torch.arange(3).repeat_interleave(count)
+        position = torch.stack([y, x, x + y])[labels].float()
+        phase = 6.3 * torch.rand(len(labels), 1, 1, generator=generator)
+        waves = (position * 1.6 + phase).sin()[:, None]
+        colors = 0.5 + torch.rand(len(labels), 3, 1, 1, generator=generator)
+        noise = torch.randn(len(labels), 3, 10, 10, generator=generator)
+        sets += [waves * colors + 0.4 * noise, labels]
+    return sets
 
 
-@contextmanager
-def _observe_training(
-    net: nn.Module, images: Tensor, too_many: WrongAnswer
-) -> Iterator[tuple[list[Tensor], list[bool]]]:
-    """Yield two lists that grow as `net` is trained.
+def cases(draw):
+    limits = {"epochs": EPOCHS, "count": COUNT, "allowed": EPOCHS * COUNT, "wanted": WANTED}
+    yield {"device": draw.device, **limits}
 
-    The first has the indices of the images of each call, -1 for changed images. Passing too many
-    images raises `too_many`. The second has one bool for each backward pass: whether it added to
-    gradients that a step had already used.
-    """
-    batches: list[Tensor] = []
-    old_gradients: list[bool] = []
-    index_of_pixel = {pixel: index for index, pixel in enumerate(images[:, 0, 0, 0].tolist())}
+
+def collect(call, case, learn):
+    net = make_net().to(case.device)
+    images, labels = (tensor.to(case.device) for tensor in draw_stripes()[:2])
+    known = {pixel: index for index, pixel in enumerate(images[:, 0, 0, 0].tolist())}
+    batches, old_gradients, seen = [], [], {"norm": 0.0}
     parameter = next(net.parameters())
-    last_norm: list[float] = [0.0]
-    version = parameter._version
-    count = 0
+    seen["version"] = parameter._version
 
-    def record_images(net: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        nonlocal count
-        pixels = inputs[0][:, 0, 0, 0].tolist()
-        batches.append(torch.tensor([index_of_pixel.get(pixel, -1) for pixel in pixels]))
-        count += len(pixels)
-        if count > too_many.values["allowed"]:
-            raise too_many
+    def record_images(net, inputs):
+        batches.append([known.get(pixel, -1) for pixel in inputs[0][:, 0, 0, 0].tolist()])
+        if sum(map(len, batches)) > case.allowed:
+            raise RuntimeError("too many images")
 
-    def record_norm(gradient: Tensor) -> None:
-        last_norm[0] = gradient.detach().norm().item()
+    def record_norm(gradient):
+        seen["norm"] = gradient.detach().norm().item()
 
-    def record_sum(parameter: Tensor) -> None:
-        nonlocal version
-        added = abs(parameter.grad.norm().item() - last_norm[0]) > 1e-4 * (last_norm[0] + 1e-6)
-        old_gradients.append(added and parameter._version != version)
-        version = parameter._version
+    def record_sum(parameter):
+        difference = abs(parameter.grad.norm().item() - seen["norm"])
+        added = difference > 1e-4 * (seen["norm"] + 1e-6)
+        old_gradients.append(added and parameter._version != seen["version"])
+        seen["version"] = parameter._version
 
-    with ExitStack() as stack:
-        stack.enter_context(net.register_forward_pre_hook(record_images))
-        stack.enter_context(parameter.register_hook(record_norm))
-        stack.enter_context(parameter.register_post_accumulate_grad_hook(record_sum))
-        yield batches, old_gradients
+    net.register_forward_pre_hook(record_images)
+    parameter.register_hook(record_norm)
+    parameter.register_post_accumulate_grad_hook(record_sum)
+    facts = call(learn, net, images, labels, EPOCHS, may_fail=True)
+    facts.add(net=net, images=images, labels=labels, old_gradients=any(old_gradients))
+    return facts.add(batches=batches, steps=len(batches))
+
+
+def accuracy(f):
+    net, (images, labels) = make_net(), draw_stripes()[2:]
+    for parameter, values in zip(net.parameters(), f.net.weights, strict=True):
+        parameter.data = values
+    with torch.no_grad():
+        return (net(images).argmax(1) == labels).double().mean().item()
+
+
+def too_many(f):
+    return sum(map(len, f.batches)) > f.case.allowed
+
+
+def is_sorted(f):
+    labels = draw_stripes()[1].tolist()
+    known = [batch for batch in f.batches if -1 not in batch and len(batch) > 1]
+    mixed = sum(len({labels[i] for i in batch}) > 1 for batch in known)
+    return known and mixed <= len(known) / 3
+
+
+def change(f):
+    pairs = zip(make_net().parameters(), f.net.weights, strict=True)
+    return max(((a - b).norm() / a.norm()).item() for a, b in pairs)
+
+
+def low(f, *, if_also):
+    """Return the values of the hint if the accuracy is too low and the condition is true."""
+    return accuracy(f) < WANTED and if_also and {"accuracy": accuracy(f)}
+
+
+errors = {"too-many-passes": too_many}
+side_effects = {
+    "too-many-passes": too_many,
+    "images-changed": lambda f: first(
+        not is_equal(after.values, before) and {"what": what}
+        for what, after, before in zip(
+            ("images", "labels"), (f.images, f.labels), draw_stripes(), strict=False
+        )
+    ),
+    "not-trained": lambda f: change(f) == 0,
+    "old-gradients": lambda f: f.old_gradients,
+    "diverged": lambda f: not all(weight.isfinite().all() for weight in f.net.weights),
+    "few-steps": lambda f: low(f, if_also=f.steps < 30),
+    "sorted": is_sorted,
+    "small-steps": lambda f: low(f, if_also=change(f) <= 0.25),
+    "too-low": lambda f: low(f, if_also=True),
+}
+hints = """
+too-many-passes: Your training used more than {allowed} images: {epochs} passes over {count} images
+    are allowed.
+    -> More passes are not the solution here. How could each step learn more?
+images-changed: After the call, the caller's `{what}` have changed.
+    -> Training should leave its data as they are. Which line writes to them?
+not-trained: After the call, the network that was passed in has the weights it had before.
+    -> The network is trained in place. Which parameters does your optimizer have, and do you call
+    its `step`?
+old-gradients: Your steps also use the gradients of earlier batches, which earlier steps have
+    already used.
+    -> `backward` adds to the existing gradients. When do you have to clear them?
+diverged: Some of the network's weights are nan or infinite.
+    -> Steps that are too large overshoot the minimum, and each one is larger than the one before.
+    Which setting controls their size?
+few-steps: {accuracy:.0%} of the new images are classified correctly; {wanted:.0%} are required.
+    Your training takes {steps} steps in total.
+    -> With so few images, what do you gain from large batches, and what do they cost?
+sorted: The images are sorted by class, and nearly all of your batches have images of one class
+    only.
+    -> A step that sees one class unlearns the others. In which order should an epoch visit the
+    images?
+small-steps: {accuracy:.0%} of the new images are classified correctly; {wanted:.0%} are required.
+    The weights have hardly changed.
+    -> The network learns in the right direction, but too slowly for six passes. Which setting
+    controls the size of a step?
+    see: The rest of the recipe
+too-low: {accuracy:.0%} of the new images are classified correctly; {wanted:.0%} are required.
+    -> Print the mean loss after each pass. Does it fall, fluctuate, or stay the same?
+"""

@@ -1,56 +1,49 @@
-"""The `Lab` of lab 06 and its hints, and shared checks of augmentation."""
-
-from pathlib import Path
-from typing import Any
+"""What exercises 1 and 2 ask of an augmentation, whatever it does to the pixels."""
 
 import torch
 
-from helpers.checks.descriptions import describe
-from helpers.checks.hints import read_hints
-from helpers.checks.lab import Lab
-from helpers.checks.trial import Answer, Trial
+from helpers.checks.plain import describe, is_equal, is_tensor
 from helpers.language import translate
 
-lab = Lab("06_cifar10_in_seconds", read_hints(Path(__file__).parent), seconds=20)
+
+def make_images(case):
+    """Return the images of a case, `(N, 3, H, W)`, on the CPU."""
+    generator = torch.Generator().manual_seed(case.seed)
+    return torch.randn(case.shape, generator=generator)
 
 
-def call_augmentation(
-    trial: Trial, function: Answer, images: torch.Tensor, *others: Any
-) -> torch.Tensor:
-    """Return the result of the student's function, after checking all but its pixel values."""
-    before = images.clone()
-    with trial.watch() as watch:
-        result = trial.result_of(function, images, *others)
-    name = trial.name
-    trial.expect(torch.equal(images, before), "input-changed")
-    is_images = isinstance(result, torch.Tensor) and result.shape == images.shape
-    is_images = is_images and result.dtype == images.dtype
-    expected = translate("{dtype} and shape {shape}", dtype=images.dtype, shape=tuple(images.shape))
-    trial.expect(is_images, "not-images", name=name, found=describe(result), given=expected)
-    same_device = result.device == images.device
-    trial.expect(same_device, "elsewhere", name=name, given=images.device, found=result.device)
-    copied_bytes = sum(move.bytes for move in watch.moves)
-    trial.expect(not copied_bytes, "copied", bytes=copied_bytes)
-    return result
+def augment(call, case, function):
+    """Call the augmentation six times, and count its operations for few and many images."""
+    images = make_images(case).to(case.device)
+    calls = []
+    for seed in range(case.seed, case.seed + 6):
+        torch.manual_seed(seed)
+        calls.append(call(function, images, *case.others))
+    counts = [call(function, x, *case.others).calls for x in (images[:16], images)]
+    facts = calls[0].add(after=images, second=calls[1].value)
+    if is_tensor(facts.value) and facts.value.shape == case.shape:
+        changed = [(each.result != images).flatten(1).any(1).sum().item() for each in calls]
+        facts.add(changed=changed)
+    return facts.add(few=counts[0], many=counts[1], small=16, large=len(images))
 
 
-def expect_random(trial: Trial, function: Answer, images: torch.Tensor, *others: Any) -> None:
-    """Require that two calls give different results."""
-    results = []
-    for _ in range(2):
-        torch.manual_seed(trial.random.randrange(1 << 30))
-        results.append(trial.call(function, images, *others))
-    trial.expect(not torch.equal(*results), "not-random")
+def wrong_kind(f):
+    images = make_images(f.case)
+    if is_tensor(f.value) and (f.value.shape, f.value.dtype) == (f.case.shape, images.dtype):
+        return None
+    given = translate("{dtype} and shape {shape}", dtype=images.dtype, shape=f.case.shape)
+    return {"found": describe(f.value), "given": given}
 
 
-def expect_batch_operations(
-    trial: Trial, function: Answer, images: torch.Tensor, *others: Any
-) -> None:
-    """Require that the number of operations does not grow with the number of images."""
-    counts = []
-    for part in (images[:16], images):
-        with trial.watch() as watch:
-            trial.call(function, part, *others)
-        counts.append(watch.calls)
-    details = {"small": 16, "few": counts[0], "large": len(images), "many": counts[1]}
-    trial.expect(counts[1] < 2 * counts[0], "one-by-one", **details)
+side_effects = {
+    "input-changed": lambda f: not is_equal(f.after.values, make_images(f.case)),
+    "not-images": wrong_kind,
+    "elsewhere": lambda f: (
+        f.value.device != f.case.device and {"given": f.case.device, "found": f.value.device}
+    ),
+    "copied": lambda f: f.copies and {"bytes": f.bytes_copied},
+}
+costs = {
+    "not-random": lambda f: is_equal(f.value, f.second),
+    "one-by-one": lambda f: f.many >= 2 * f.few,
+}
