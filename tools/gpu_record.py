@@ -34,8 +34,8 @@ from helpers.fast_cifar10.recipes import GPU
 from helpers.fast_cifar10.training import Trainer
 from helpers.records import RECORDS, Record
 from helpers.speedups import SpeedupStudy
-from tests.simulated_cuda.record.record import REAL_GPU, load
-from tests.simulated_cuda.record.record import RECORD as MESSAGES
+from simulated_cuda.tests.recorded_cases import RECORD as MESSAGES
+from simulated_cuda.tests.recorded_cases import load, save
 from tools import record_cuda
 
 FORMAT = 1
