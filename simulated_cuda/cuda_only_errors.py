@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import convolutions, messages, special_rules
+from . import convolutions, messages, rules
+from .device_tags import CPU, index_of
 from .messages import INTEGERS
-from .places import CPU, index_of
 
 Tensor = torch.Tensor
 
@@ -92,14 +92,12 @@ def _convolution(mode, func, args, kwargs, device_index):
         if not str(error).startswith("expected scalar type"):
             raise
         weight = args[1] if len(args) > 1 else kwargs["weight"]
-        raise convolutions.different_types(
-            signal, device_index, "weight", weight, device_index
-        ) from None
+        raise convolutions.different_types(signal, "weight", weight) from None
 
 
 def _pack_on_device(mode, func, args, kwargs, device_index):
     """`pack_padded_sequence` with the lengths on the GPU, which is an error."""
-    return special_rules.pack_padded_sequence(mode.machine, func, args, kwargs)
+    return rules.pack_padded_sequence(func, args, kwargs)
 
 
 def _has_integers(values: Iterable[Any]) -> bool:

@@ -23,23 +23,24 @@ FORKED = (
     "use the 'spawn' start method"
 )
 
-SAME_DEVICE = "Expected all tensors to be on the same device, but "
+_SAME_DEVICE = "Expected all tensors to be on the same device, but "
 
 
-def two_devices(first: str, second: str) -> str:
-    """Return the message of element-wise operations; `first` is not the CPU."""
-    return f"{SAME_DEVICE}found at least two devices, {first} and {second}!"
+def two_devices(first: torch.device, second: torch.device) -> RuntimeError:
+    """Return the error of element-wise operations; `first` is not the CPU."""
+    return RuntimeError(f"{_SAME_DEVICE}found at least two devices, {first} and {second}!")
 
 
 def wrong_argument(
-    name: str, device: str, others: str, method: str, prefix: str = "wrapper_CUDA_"
-) -> str:
-    """Return the message of operations that check each argument.
+    name: str, device: torch.device, others: torch.device, method: str,
+    prefix: str = "wrapper_CUDA_",
+) -> RuntimeError:  # fmt: skip
+    """Return the error of operations that check each argument.
 
     `others` is the device of the first argument.
     """
-    return (
-        f"{SAME_DEVICE}got {name} is on {device}, different from other tensors on {others} "
+    return RuntimeError(
+        f"{_SAME_DEVICE}got {name} is on {device}, different from other tensors on {others} "
         f"(when checking argument in method {prefix}{method})"
     )
 
@@ -138,12 +139,6 @@ def size(nbytes: int) -> str:
         if nbytes <= scale << 10:
             return f"{nbytes / scale:.2f} {unit}"
     return f"{nbytes / (1 << 30):.2f} GiB"
-
-
-def tensor_type(tensor: torch.Tensor, device_index: int) -> str:
-    """Return a tensor's type, such as `torch.cuda.FloatTensor`; index -1 is the CPU."""
-    name = tensor.type()
-    return name.replace("torch.", "torch.cuda.", 1) if device_index >= 0 else name
 
 
 def no_kernel(operation: str) -> str:

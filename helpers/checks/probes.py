@@ -8,7 +8,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import simulated_cuda
-from simulated_cuda.places import CPU, index_of
+from simulated_cuda.device_tags import CPU, index_of
 
 
 @dataclass(frozen=True)

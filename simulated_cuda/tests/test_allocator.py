@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 import simulated_cuda
 from simulated_cuda import memory
-from simulated_cuda.allocations import EveryAllocation
+from simulated_cuda.mode import EveryAllocation
 
 KIB, MIB = 1 << 10, 1 << 20
 

@@ -16,7 +16,7 @@ SIMULATOR = Path(simulated_cuda.__file__).parent
 def simulator_frames(error):
     """Return the frames of the error's traceback that are in the simulator's code."""
     frames = traceback.extract_tb(error.__traceback__)
-    return [frame for frame in frames if SIMULATOR in Path(frame.filename).parents]
+    return [frame for frame in frames if Path(frame.filename).parent == SIMULATOR]
 
 
 @pytest.mark.parametrize(

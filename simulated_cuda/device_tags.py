@@ -8,14 +8,12 @@ graph references that memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 from weakref import ref
 
 import torch
 
 from . import messages
-from .blocks import Block
-from .memory import DeviceMemory
+from .memory import Block, DeviceMemory
 
 CPU = -1
 
@@ -25,16 +23,16 @@ device_of_storage = torch.UntypedStorage.device.__get__
 PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 
 
-class Place:
-    """The location of a storage: `index` is the index of the simulated device, or `CPU`.
+class DeviceTag:
+    """The device of a storage: `index` is the index of the simulated device, or `CPU`.
 
-    `is_set` is False for the default place, which every storage has until its device is set.
+    `is_set` is False for the default tag, which every storage has until its device is set.
     `guessed` is True if the device was set during a backward pass. Autograd may then pass the same
     gradient from one device to another without a copy, since all data is on the CPU, so the device
     that was set last is correct.
     """
 
-    # Every tensor on a GPU has its own place: slots save time and memory.
+    # Every tensor on a GPU has its own tag: slots save time and memory.
     __slots__ = (
         "__weakref__", "block", "guessed", "index", "is_set", "memory", "nbytes", "pinned",
     )  # fmt: skip
@@ -57,12 +55,12 @@ class Place:
             self.memory.release(self.block)
 
 
-UNKNOWN = Place(CPU)
+UNKNOWN = DeviceTag(CPU)
 UNKNOWN.is_set = False
-_HOST = Place(CPU)
-# Places on simulated devices, by `id`. A WeakSet would be too slow, because its callbacks are
-# written in Python.
-_on_devices: dict[int, ref[Place]] = {}
+_ON_CPU = DeviceTag(CPU)
+# Tags with device memory, by `id`. A WeakSet would be too slow, because its callbacks are written
+# in Python.
+_on_devices: dict[int, ref[DeviceTag]] = {}
 
 
 class _Thread(threading.local):
@@ -77,46 +75,60 @@ thread = _Thread()
 
 
 def install() -> None:
-    """Give every storage the default place."""
-    torch.UntypedStorage.place = UNKNOWN
+    """Give every storage the default tag."""
+    torch.UntypedStorage.device_tag = UNKNOWN
 
 
 def uninstall() -> None:
-    """Undo `install`."""
-    if "place" in vars(torch.UntypedStorage):
-        del torch.UntypedStorage.place
-
-
-def forget_all() -> None:
-    """Set the place of every storage to the CPU, because the devices no longer exist."""
+    """Undo `install`, and set all tags to the CPU, because the devices no longer exist."""
+    if "device_tag" in vars(torch.UntypedStorage):
+        del torch.UntypedStorage.device_tag
     for reference in list(_on_devices.values()):
-        place = reference()
-        if place is not None:
-            place.index = CPU
+        tag = reference()
+        if tag is not None:
+            tag.index = CPU
     _on_devices.clear()
 
 
-def place_of(tensor: torch.Tensor) -> Place:
-    """Return the place of a tensor's storage; for a sparse tensor, the place of its values."""
+def device_at(index: int) -> torch.device:
+    """Return the `torch.device` with this index; `CPU` is the CPU."""
+    return torch.device("cpu") if index == CPU else torch.device("cuda", index)
+
+
+def tag_of(tensor: torch.Tensor) -> DeviceTag:
+    """Return the tag of a tensor's storage; for a sparse tensor, the tag of its values."""
     # Without this, `untyped_storage` would call a subclass's __torch_function__.
     with torch._C.DisableTorchFunctionSubclass():
         try:
-            return storage_of(tensor).place
+            return storage_of(tensor).device_tag
         except (NotImplementedError, RuntimeError):
-            return _place_without_storage(tensor)
+            parts = _parts(tensor)
+            return tag_of(parts[0]) if parts else UNKNOWN
 
 
 def index_of(tensor: torch.Tensor) -> int:
     """Return the index of a tensor's simulated device, or `CPU`."""
     if type(tensor) in PLAIN:
         try:
-            return storage_of(tensor).place.index
+            return storage_of(tensor).device_tag.index
         except (NotImplementedError, RuntimeError):
             pass
-    return place_of(tensor).index
+    return tag_of(tensor).index
 
 
-def _parts(tensor: torch.Tensor) -> Iterable[torch.Tensor]:
+def device_of(tensor: torch.Tensor) -> torch.device:
+    """Return a tensor's simulated device, or the CPU."""
+    return device_at(index_of(tensor))
+
+
+def type_of(tensor: torch.Tensor) -> str:
+    """Return a tensor's type, such as `torch.cuda.FloatTensor`."""
+    with torch._C.DisableTorchFunction():
+        name = tensor.type()
+    return name.replace("torch.", "torch.cuda.", 1) if index_of(tensor) >= 0 else name
+
+
+def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """Return the component tensors of a tensor without a storage, such as a sparse tensor."""
     if tensor.layout == torch.sparse_coo:
         return (tensor._values(), tensor._indices())
@@ -130,12 +142,6 @@ def _parts(tensor: torch.Tensor) -> Iterable[torch.Tensor]:
     if functorch is not None and functorch.is_functorch_wrapped_tensor(tensor):
         return (functorch.get_unwrapped(tensor),)
     return ()
-
-
-def _place_without_storage(tensor: torch.Tensor) -> Place:
-    for part in _parts(tensor):
-        return place_of(part)
-    return UNKNOWN
 
 
 # PyTorch accepts these types where it expects a dtype.
@@ -155,10 +161,17 @@ def bytes_of(tensor: torch.Tensor, dtype: torch.dtype | type | None = None) -> i
         return tensor.numel() * (as_dtype(dtype) or tensor.dtype).itemsize
 
 
+def mark_as_pinned(tensor: torch.Tensor) -> torch.Tensor:
+    """Mark the memory of a CPU tensor as pinned, and return the tensor."""
+    storage_of(tensor).device_tag = tag = DeviceTag(CPU)
+    tag.pinned = True
+    return tensor
+
+
 def set_device(
     tensor: torch.Tensor, index: int, memories: list[DeviceMemory], guess: bool = False
 ) -> None:
-    """Set a tensor's device to `index`, unless its place is already known.
+    """Set a tensor's device to `index`, unless its device is already known.
 
     Raises `torch.OutOfMemoryError` if the tensor does not fit in the device's memory.
     """
@@ -170,7 +183,7 @@ def set_device(
         except (NotImplementedError, RuntimeError):
             set_devices(_parts(tensor), index, memories, guess)
             return
-        if storage.place.is_set:
+        if storage.device_tag.is_set:
             return
         if device_of_storage(storage).type == "meta":
             if tensor.is_meta:
@@ -182,14 +195,14 @@ def set_device(
 def move_storage(
     storage: torch.UntypedStorage, index: int, memories: list[DeviceMemory], guess: bool = False
 ) -> None:
-    """Set or replace a storage's place, and allocate memory on that device."""
+    """Set or replace a storage's tag, and allocate memory on that device."""
     if index == CPU:
-        storage.place = _HOST
+        storage.device_tag = _ON_CPU
         return
     memory = memories[index]
     nbytes = storage.nbytes()
-    storage.place = place = Place(index, guess, nbytes, memory, memory.allocate(nbytes))
-    _on_devices[id(place)] = ref(place)
+    storage.device_tag = tag = DeviceTag(index, guess, nbytes, memory, memory.allocate(nbytes))
+    _on_devices[id(tag)] = ref(tag)
 
 
 def set_devices(
@@ -202,5 +215,4 @@ def set_devices(
         for result in results:
             set_devices(result, index, memories, guess)
     elif isinstance(results, dict):
-        for result in results.values():
-            set_devices(result, index, memories, guess)
+        set_devices(tuple(results.values()), index, memories, guess)
