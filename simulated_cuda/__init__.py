@@ -72,7 +72,7 @@ def enable(
     machine = Machine(devices, memory, every_allocation)
     current = _installation()
     if current is not None:
-        if current.machine.has_settings_of(machine):
+        if current.machine.arguments == machine.arguments:
             return
         disable()
     if torch.cuda.is_available() and not over_real:
@@ -141,9 +141,10 @@ def visible_devices(count: int) -> Iterator[None]:
             for module in (torch.cuda, torch.accelerator):
                 hidden = mock.patch.multiple(module, is_available=bool, device_count=int)
                 stack.enter_context(hidden)
-            stack.enter_context(
-                mock.patch.object(torch.accelerator, "current_accelerator", lambda *args: None)
+            none = mock.patch.object(
+                torch.accelerator, "current_accelerator", lambda check_available=False: None
             )
+            stack.enter_context(none)
         elif not (torch.cuda.is_available() and torch.cuda.device_count() == count):
             stack.enter_context(simulated(count, over_real=True))
         yield

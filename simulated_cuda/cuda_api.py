@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -21,33 +22,20 @@ CAPABILITY = (8, 0)
 _SYNC_DEBUG_MODES = {"default": 0, "warn": 1, "error": 2}
 
 
-@dataclass(frozen=True)
-class DeviceProperties:
+class DeviceProperties(SimpleNamespace):
     """The result of `torch.cuda.get_device_properties`; `total_memory` in bytes."""
 
-    name: str
-    major: int
-    minor: int
-    total_memory: int
-    multi_processor_count: int = 1
-    warp_size: int = 32
-    max_threads_per_multi_processor: int = 2048
-    max_threads_per_block: int = 1024
-    regs_per_multiprocessor: int = 65536
-    shared_memory_per_block: int = 49152
-    shared_memory_per_block_optin: int = 101376
-    shared_memory_per_multiprocessor: int = 102400
-    L2_cache_size: int = 1 << 20
-    clock_rate: int = 1_000_000
-    memory_clock_rate: int = 1_000_000
-    memory_bus_width: int = 64
-    pci_bus_id: int = 0
-    pci_device_id: int = 0
-    pci_domain_id: int = 0
-    is_integrated: int = 0
-    is_multi_gpu_board: int = 0
-    gcnArchName: str = ""
-    uuid: str = "00000000-0000-0000-0000-000000000000"
+    def __init__(self, total_memory: int) -> None:
+        super().__init__(
+            name=NAME, major=CAPABILITY[0], minor=CAPABILITY[1], total_memory=total_memory,
+            multi_processor_count=1, warp_size=32, max_threads_per_multi_processor=2048,
+            max_threads_per_block=1024, regs_per_multiprocessor=65536,
+            shared_memory_per_block=49152, shared_memory_per_block_optin=101376,
+            shared_memory_per_multiprocessor=102400, L2_cache_size=1 << 20, clock_rate=1_000_000,
+            memory_clock_rate=1_000_000, memory_bus_width=64, pci_bus_id=0, pci_device_id=0,
+            pci_domain_id=0, is_integrated=0, is_multi_gpu_board=0, gcnArchName="",
+            uuid="00000000-0000-0000-0000-000000000000",
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return (
@@ -66,7 +54,7 @@ def device_functions(machine: Machine) -> dict[str, Any]:
             machine.resolve_gpu(device)
         except messages.CUDA_ERROR:
             raise AssertionError("Invalid device id") from None
-        return DeviceProperties(NAME, *CAPABILITY, machine.total)
+        return DeviceProperties(machine.total)
 
     def set_device(device: Any) -> None:
         if not (isinstance(device, int) and device < 0):
@@ -230,6 +218,15 @@ def accelerator_functions(
         machine.resolve_gpu(device)
         return {"major": CAPABILITY[0], "minor": CAPABILITY[1]}
 
+    @contextmanager
+    def device_index(device: int | None) -> Iterator[None]:
+        before = machine.current
+        machine.current = machine.resolve_gpu(device)
+        try:
+            yield
+        finally:
+            machine.current = before
+
     same_name = (
         "is_available", "device_count", "current_stream", "set_stream", "synchronize",
         "empty_cache", "memory_stats", "reset_peak_memory_stats", "reset_accumulated_memory_stats",
@@ -242,7 +239,7 @@ def accelerator_functions(
         "set_device_index": cuda["set_device"],
         "set_device_idx": cuda["set_device"],
         "get_device_capability": get_device_capability,
-        "device_index": _device_index(machine),
+        "device_index": device_index,
         "empty_host_cache": lambda: None,
         "memory_allocated": memory_statistic("allocated_bytes.all.current"),
         "max_memory_allocated": memory_statistic("allocated_bytes.all.peak"),
@@ -250,24 +247,6 @@ def accelerator_functions(
         "max_memory_reserved": memory_statistic("reserved_bytes.all.peak"),
         "get_memory_info": cuda["mem_get_info"],
     }
-
-
-def _device_index(machine: Machine) -> type:
-    class device_index:
-        """`with torch.accelerator.device_index(1)`; None changes nothing."""
-
-        def __init__(self, device: int | None) -> None:
-            self.index = device
-
-        def __enter__(self) -> None:
-            self.before = machine.current
-            if self.index is not None:
-                machine.current = machine.resolve_gpu(self.index)
-
-        def __exit__(self, *details: object) -> None:
-            machine.current = self.before
-
-    return device_index
 
 
 def wrap_set_default_tensor_type(set_type: Callable[[Any], None]) -> Callable[[Any], None]:

@@ -8,10 +8,9 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import convolutions, messages, rules
-from .device_tags import CPU, index_of
+from .device_tags import CPU, DispatchMode, index_of
 from .messages import INTEGERS
 
 Tensor = torch.Tensor
@@ -60,7 +59,10 @@ def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     return {
         **dict.fromkeys(products, _product),
         **dict.fromkeys(_CONVOLUTIONS, _convolution),
-        torch._pack_padded_sequence: _pack_on_device,
+        # With the lengths on the GPU, which is an error.
+        torch._pack_padded_sequence: lambda mode, func, args, kwargs, device_index: (
+            rules.pack_padded_sequence(func, args, kwargs)
+        ),
     }
 
 
@@ -95,11 +97,6 @@ def _convolution(mode, func, args, kwargs, device_index):
         raise convolutions.different_types(signal, "weight", weight) from None
 
 
-def _pack_on_device(mode, func, args, kwargs, device_index):
-    """`pack_padded_sequence` with the lengths on the GPU, which is an error."""
-    return rules.pack_padded_sequence(func, args, kwargs)
-
-
 def _has_integers(values: Iterable[Any]) -> bool:
     for value in values:
         if isinstance(value, Tensor):
@@ -110,13 +107,8 @@ def _has_integers(values: Iterable[Any]) -> bool:
     return False
 
 
-class _NoIntegerProducts(TorchDispatchMode):
+class _NoIntegerProducts(DispatchMode):
     """Raises CUDA's error for integers in the matrix products and convolutions of an operation."""
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        # Otherwise PyTorch imports its compiler at the first operation, which takes seconds.
-        return False
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         """Run one primitive operation."""

@@ -11,6 +11,7 @@ import threading
 from weakref import ref
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import messages
 from .memory import Block, DeviceMemory
@@ -72,6 +73,14 @@ class _Thread(threading.local):
 
 
 thread = _Thread()
+
+
+class DispatchMode(TorchDispatchMode):
+    """A dispatch mode that does not import PyTorch's compiler, which takes seconds."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
 
 
 def install() -> None:

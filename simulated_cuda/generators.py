@@ -31,22 +31,16 @@ trunc_normal_ orthogonal_ sparse_ svd_lowrank pca_lowrank
 """
 _OWNERS = (torch, torch.Tensor, F, _VF, torch.nn.init)
 # Random functions with a `device` argument.
-FACTORIES = frozenset(
-    {
-        torch.rand, torch.randn, torch.randint, torch.randperm, torch.normal, torch.rand_like,
-        torch.randn_like, torch.randint_like,
-    }
-)  # fmt: skip
+FACTORIES = frozenset({
+    torch.rand, torch.randn, torch.randint, torch.randperm, torch.normal, torch.rand_like,
+    torch.randn_like, torch.randint_like,
+})  # fmt: skip
 
 
 class SimulatedGenerator(_RealGenerator):
     """A CPU generator that reports a simulated device."""
 
     device: Any = torch.device("cuda", 0)
-
-    def graphsafe_get_state(self) -> torch.Generator:
-        """Return a copy with the same state."""
-        return self.clone_state()
 
     def clone_state(self) -> torch.Generator:
         """Return a copy with the same state and device."""
@@ -55,9 +49,14 @@ class SimulatedGenerator(_RealGenerator):
         copy.set_state(self.get_state())
         return copy
 
+    graphsafe_get_state = clone_state
+
 
 def default_generators(machine: Machine) -> tuple[SimulatedGenerator, ...]:
-    """Return the default generator of each device, created with the current seed on first use."""
+    """Return the default generator of each visible device.
+
+    A generator is created with the current seed on first use.
+    """
     for index in range(len(machine.generators), machine.count):
         generator = SimulatedGenerator()
         generator.device = device_at(index)
@@ -69,7 +68,8 @@ def default_generators(machine: Machine) -> tuple[SimulatedGenerator, ...]:
 @contextmanager
 def use_default_generator(machine: Machine, device_index: int) -> Iterator[None]:
     """Use the default generator of this device instead of the CPU's inside a `with` block."""
-    cpu, own = torch.default_generator, default_generators(machine)[device_index]
+    default_generators(machine)
+    cpu, own = torch.default_generator, machine.generators[device_index]
     before = cpu.get_state()
     cpu.set_state(own.get_state())
     try:

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch.autograd.function import BackwardCFunction
+from torch.autograd.graph import saved_tensors_hooks
 from torch.nested._internal.nested_tensor import NestedTensor
 from torch.overrides import _get_current_function_mode_stack, _pop_mode, _push_mode
 from torch.utils._device import DeviceContext
@@ -118,9 +119,8 @@ class Installation:
         self._wrap_autograd()
         mode = self.mode
         self._wrap(DeviceContext, "__torch_function__", self._wrap_default_device_mode)
-        self._wrap(threading.Thread, "_bootstrap_inner",
-                   lambda run: processes.wrap_thread_start(mode, run))  # fmt: skip
-        self._wrap(_WorkItem, "run", lambda run: processes.wrap_task_run(mode, run))
+        for owner, name in ((threading.Thread, "_bootstrap_inner"), (_WorkItem, "run")):
+            self._wrap(owner, name, functools.partial(processes.wrap_run, mode))
 
     def _replace_device_functions(self) -> None:
         machine = self.machine
@@ -200,11 +200,7 @@ class Installation:
             (torch.autograd.Function, "apply", gradients.wrap_apply),
             (BackwardCFunction, "apply", gradients.wrap_backward),
             (NestedTensor, "__new__", gradients.wrap_nested_tensor),
-            (
-                torch.autograd.graph.saved_tensors_hooks,
-                "__init__",
-                gradients.wrap_saved_tensor_hooks,
-            ),
+            (saved_tensors_hooks, "__init__", gradients.wrap_saved_tensor_hooks),
         )
         for owner, name, wrapper in hooks:
             self._wrap(owner, name, functools.partial(wrapper, mode))

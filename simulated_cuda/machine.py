@@ -29,6 +29,7 @@ class Machine:
             raise ValueError(f"devices is {count}; expected at least 1")
         if total < 1:
             raise ValueError(f"memory is {total} bytes; expected at least 1")
+        self.arguments = (count, total, every_allocation)
         self.count = count
         self.total = total
         self.every_allocation = every_allocation
@@ -40,11 +41,6 @@ class Machine:
         # True in a process that was forked after the first use of a device.
         self.forked = False
         self._current = _CurrentDevice()
-
-    def has_settings_of(self, other: Machine) -> bool:
-        """Return whether both machines were created with the same arguments."""
-        settings = [(m.count, m.total, m.every_allocation) for m in (self, other)]
-        return settings[0] == settings[1]
 
     @property
     def current(self) -> int:

@@ -67,11 +67,10 @@ def _cuda_error(text: str, help_text: str, in_kernel: bool = False) -> Exception
     return CUDA_ERROR(text)
 
 
-def _search(name: str) -> str:
-    return (
-        f"Search for `{name}' in https://docs.nvidia.com/cuda/cuda-runtime-api/"
-        "group__CUDART__TYPES.html for more information."
-    )
+_SEARCH = (
+    "Search for `{}' in https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html "
+    "for more information."
+)
 
 
 def invalid_ordinal() -> Exception:
@@ -97,22 +96,17 @@ ADVICE_ON_FAKE_TENSORS = (
 
 def device_assertion() -> Exception:
     """Return the error for an index out of range in a CUDA kernel."""
-    return _cuda_error("device-side assert triggered", _search("cudaErrorAssert"), in_kernel=True)
+    help_text = _SEARCH.format("cudaErrorAssert")
+    return _cuda_error("device-side assert triggered", help_text, in_kernel=True)
 
 
 def initialization_error() -> Exception:
     """Return the error for an operation on a GPU tensor in a forked process."""
-    return _cuda_error("initialization error", _search("cudaErrorInitializationError"))
+    return _cuda_error("initialization error", _SEARCH.format("cudaErrorInitializationError"))
 
 
 def out_of_memory(
-    needed: int,
-    index: int,
-    total: int,
-    free: int,
-    allocated: int,
-    cached: int,
-    limit: int | None,
+    needed: int, index: int, total: int, free: int, allocated: int, cached: int, limit: int | None
 ) -> str:
     """Return the out-of-memory message. All sizes are in bytes.
 

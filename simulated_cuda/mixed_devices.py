@@ -13,12 +13,20 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import _VF
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from . import cuda_only_errors, rules
 from .device_checks import check_named
-from .device_tags import CPU, device_of, index_of, move_storage, set_devices, storage_of, thread
+from .device_tags import (
+    CPU,
+    DispatchMode,
+    device_of,
+    index_of,
+    move_storage,
+    set_devices,
+    storage_of,
+    thread,
+)  # fmt: skip
 
 Tensor = torch.Tensor
 Check = Callable[..., None]
@@ -58,7 +66,7 @@ def _with_lengths_on_host(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     return (*(named.pop(name) for name in names), *args[len(names) :]), named
 
 
-class CheckedSteps(TorchDispatchMode):
+class CheckedSteps(DispatchMode):
     """Checks the devices of every primitive operation, runs it, and sets its result's device.
 
     `home` is the device of the first tensor argument of the whole operation. PyTorch creates
@@ -69,11 +77,6 @@ class CheckedSteps(TorchDispatchMode):
         super().__init__()
         self.memories = mode.memories
         self.home = home
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        # Otherwise PyTorch imports its compiler at the first step, which takes seconds.
-        return False
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         """Check and run one primitive operation."""

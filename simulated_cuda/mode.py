@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from . import (
@@ -30,6 +29,7 @@ from .device_tags import (
     CPU,
     PLAIN,
     UNKNOWN,
+    DispatchMode,
     index_of,
     move_storage,
     set_devices,
@@ -40,10 +40,8 @@ from .device_tags import (
 from .machine import Machine
 from .memory import DeviceMemory
 
-Handler = Callable[["SimulatedCUDA", Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
-DeviceHandler = Callable[
-    ["SimulatedCUDA", Callable[..., Any], tuple[Any, ...], dict[str, Any], int], Any
-]
+# Takes this mode, the function, its args and its kwargs.
+Handler = Callable[["SimulatedCUDA", Callable[..., Any], tuple, dict[str, Any]], Any]
 
 # Results of `_common_device_index` other than a device index or `CPU`.
 _NO_TENSOR = -2
@@ -66,8 +64,8 @@ class SimulatedCUDA(TorchFunctionMode):
             **storages.handlers(),
             **cuda_only_errors.handlers(),
         }
-        # For operations whose tensors are all on one simulated device.
-        self.device_handlers: dict[Callable[..., Any], DeviceHandler] = {
+        # For operations whose tensors are all on one simulated device: its index is an argument.
+        self.device_handlers: dict[Callable[..., Any], Callable[..., Any]] = {
             **generators.device_handlers(),
             **cuda_only_errors.device_handlers(),
         }
@@ -194,7 +192,7 @@ def _common_device_index(values: Any) -> int:
     return common
 
 
-class EveryAllocation(TorchDispatchMode):
+class EveryAllocation(DispatchMode):
     """Sets the device of each tensor when it is created, so that peaks are exact.
 
     A function mode receives only the results of functions called from Python. The backward pass and
@@ -204,11 +202,6 @@ class EveryAllocation(TorchDispatchMode):
     def __init__(self, memories: list[DeviceMemory]) -> None:
         super().__init__()
         self.memories = memories
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        # Otherwise PyTorch imports its compiler at the first operation, which takes seconds.
-        return False
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         """Run one operation and set its result's device to that of the enclosing operation."""

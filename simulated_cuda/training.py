@@ -61,9 +61,7 @@ def _set_gradient_devices(
     return True
 
 
-def wrap_implementation_choice(
-    choose: Callable[..., tuple[bool, bool]],
-) -> Callable[..., tuple[bool, bool]]:
+def wrap_implementation_choice(choose: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap PyTorch's choice of an optimizer implementation to check only one parameter.
 
     PyTorch reads the device of every parameter. If all are plain tensors on a GPU, the result for
