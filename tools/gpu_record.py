@@ -35,7 +35,7 @@ from helpers.fast_cifar10.training import Trainer
 from helpers.records import RECORDS, Record
 from helpers.speedups import SpeedupStudy
 from simulated_cuda.tests.recorded_cases import RECORD as MESSAGES
-from simulated_cuda.tests.recorded_cases import load, save
+from simulated_cuda.tests.recorded_cases import load
 from tools import record_cuda
 
 FORMAT = 1
@@ -126,7 +126,7 @@ def run_messages(simulated: bool) -> dict[str, Any]:
                 )
         else:
             name = torch.cuda.get_device_name(0)
-            unexpected_results = record_cuda.record_cases(REAL_GPU, True, name, path)
+            unexpected_results = record_cuda.record_cases(record_cuda.REAL_GPU, True, name, path)
         return {"messages": json.loads(path.read_text()), "unexpected_results": unexpected_results}
 
 
@@ -220,7 +220,7 @@ def merge(path: Path, results: Path = RECORDS, messages: Path = MESSAGES) -> lis
             new = Path(tempfile.mkdtemp()) / "record.json"
             new.write_text(json.dumps(part["messages"]))
             old = load(messages) if messages.exists() else {}
-            record_cuda.save(record_cuda.merge(old, load(new), record_cuda.all_cases()), messages)
+            record_cuda.save(record_cuda.merge(old, load(new)), messages)
         else:
             gpu_records = [Record(**entry) for entry in part["records"] if entry["kind"] == "cuda"]
             target = "against_airbench" if part["what"] == against_airbench.WHAT else name
