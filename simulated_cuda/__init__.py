@@ -20,7 +20,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
-from unittest import mock
 
 from .settings import GIB, NAME
 
@@ -131,6 +130,8 @@ def visible_devices(count: int) -> Iterator[None]:
     the block stay on their device. Otherwise, the devices are simulated, unless the machine has
     exactly `count` real ones. Do not use tensors created in the block after it ends.
     """
+    from unittest import mock
+
     import torch
 
     current = _installation()

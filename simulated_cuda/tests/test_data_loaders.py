@@ -27,15 +27,12 @@ class GpuDataset(Dataset):
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_batches_are_on_the_cpu_and_pinned_if_requested(gpu, workers):
+    assert not next(iter(DataLoader(DATA)))[0].is_pinned()
     for images, labels in DataLoader(DATA, 5, num_workers=workers, pin_memory=True):
         assert not images.is_cuda
         assert images.is_pinned() and labels.is_pinned()
         moved = images.to(gpu, non_blocking=True)
         assert moved.is_cuda and torch.equal(moved.cpu(), images)
-
-
-def test_batches_are_not_pinned_by_default(gpu):
-    assert not next(iter(DataLoader(DATA)))[0].is_pinned()
 
 
 def test_forked_worker_cannot_use_gpu_that_main_process_initialized(gpu):

@@ -1,7 +1,5 @@
 """Gradients are on the device of their tensor, in hooks, in custom functions and after moves."""
 
-import copy
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -127,15 +125,6 @@ def test_moving_module_moves_gradients(gpu):
     assert grad.device == weight.grad.device == gpu
     net.cpu()
     assert weight.grad.device.type == weight.device.type == "cpu"
-
-
-def test_deepcopy_is_on_gpu_and_shares_no_memory(gpu):
-    net = nn.Linear(2, 1).to(gpu)
-    net_copy = copy.deepcopy(net)
-    assert net_copy.weight.device == gpu and isinstance(net_copy.weight, nn.Parameter)
-    with torch.no_grad():
-        net_copy.weight.zero_()
-    assert net.weight.abs().sum() > 0
 
 
 def test_forward_mode_derivatives_equal_those_on_cpu(gpu):

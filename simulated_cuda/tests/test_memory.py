@@ -127,6 +127,7 @@ def test_tensor_larger_than_machine_is_refused_without_allocation(gpu):
 
 def test_memory_fraction_limits_allocations(gpu):
     torch.cuda.set_per_process_memory_fraction(0.5)
+    assert torch.cuda.get_per_process_memory_fraction() == 0.5
     torch.empty(3000 * MIB, dtype=torch.uint8, device="cuda")
     torch.cuda.empty_cache()
     with pytest.raises(torch.OutOfMemoryError, match=r"is free\. 4\.00 GiB allowed; Of the alloc"):
@@ -146,8 +147,3 @@ def test_resizing_a_tensor_allocates_memory(gpu):
     x = torch.zeros(128, device=gpu)
     x.resize_(MIB)
     assert torch.cuda.memory_allocated() == 4 * MIB
-
-
-def test_memory_fraction_can_be_read_after_it_was_set(gpu):
-    torch.cuda.set_per_process_memory_fraction(0.5)
-    assert torch.cuda.get_per_process_memory_fraction() == 0.5

@@ -106,21 +106,6 @@ def test_autocast_does_not_change_dtype_of_other_operations(gpu, operation):
         assert operation(x).dtype == torch.float16
 
 
-@pytest.mark.parametrize("optimizer_class", [torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD])
-def test_fused_optimizer_works_with_grad_scaler(gpu, optimizer_class):
-    net = nn.Linear(3, 1).to(gpu)
-    before = net.weight.detach().clone()
-    optimizer = optimizer_class(net.parameters(), lr=0.1, fused=True)
-    scaler = torch.amp.GradScaler("cuda", init_scale=1024.0)
-    with torch.autocast("cuda", dtype=torch.float16):
-        loss = net(torch.ones(2, 3, device=gpu)).sum()
-    scaler.scale(loss).backward()
-    scaler.step(optimizer)
-    scaler.update()
-    assert net.weight.device == gpu
-    assert not torch.equal(net.weight, before)
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("network", [nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell])
 def test_autocast_runs_recurrent_networks_in_lower_precision(gpu, network, dtype):

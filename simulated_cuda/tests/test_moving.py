@@ -29,12 +29,6 @@ def test_network_and_tensor_move_to_gpu(gpu, move):
     assert net(images.to("cuda")).device == torch.device("cuda", 0)
 
 
-@pytest.mark.parametrize("move", [lambda net: net.to(device="cpu"), lambda net: net.to("cpu")])
-def test_network_moves_back_to_cpu(gpu, move):
-    net = move(nn.Linear(2, 2).to("cuda"))
-    assert net.weight.device == torch.device("cpu")
-
-
 def test_network_moves_to_second_gpu_by_keyword(two_gpus):
     assert nn.Linear(2, 2).to(device="cuda:1").weight.device == torch.device("cuda", 1)
 

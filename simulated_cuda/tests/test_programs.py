@@ -30,12 +30,6 @@ def run(source: str) -> list[float]:
     return names["result"]
 
 
-@pytest.fixture
-def gpu():
-    with simulated_cuda.simulated():
-        yield
-
-
 def programs_without_one_move() -> list:
     cases = []
     for name, source in sorted(PROGRAMS.items()):

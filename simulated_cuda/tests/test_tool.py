@@ -16,15 +16,11 @@ from simulated_cuda import missing_moves, settings
 ROOT = Path(__file__).parents[2]
 
 
-def run(folder, *arguments, **options):
+def run(folder, *arguments):
     return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **options},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        [sys.executable, *arguments], cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
 
 
 def run_pytest(folder, *arguments):
@@ -138,18 +134,8 @@ if __name__ == "__main__":
 @pytest.mark.slow
 def test_command_simulates_gpus_in_program_and_spawned_processes(tmp_path):
     (tmp_path / "train.py").write_text(PROGRAM)
-    result = run(
-        tmp_path,
-        "-m",
-        "simulated_cuda",
-        "--gpus",
-        "2",
-        "--memory",
-        "16GiB",
-        "train.py",
-        "--lr",
-        "1",
-    )
+    command = ("-m", "simulated_cuda", "--gpus", "2", "--memory", "16GiB", "train.py", "--lr", "1")
+    result = run(tmp_path, *command)
     assert sorted(result.stdout.splitlines()) == [
         "['--lr', '1'] 2 16", "child 0 cuda:0", "child 1 cuda:1"
     ], result.stderr  # fmt: skip
@@ -275,3 +261,4 @@ def test_wheel_installs_package_with_plugin(tmp_path):
     names = zipfile.ZipFile(wheel).namelist()
     assert "simulated_cuda/startup/sitecustomize.py" in names
     assert "simulated_cuda/pytest_plugin.py" in names
+    assert not [name for name in names if "/tests/" in name]
