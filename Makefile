@@ -48,12 +48,12 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-re
 test: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(PYTEST) -m "not slow" --nbval notebooks labs/solutions tests
+	$(PYTEST) -m "not slow" --nbval notebooks labs/solutions tests simulated_cuda/tests
 
 # Also runs all lessons in one language, a different one each day.
 LANGUAGE_FOLDERS := $(wildcard notebooks/??)
 test-slow: $(READY)
-	$(PYTEST) -m slow tests
+	$(PYTEST) -m slow tests simulated_cuda/tests
 	@test -z "$(LANGUAGE_FOLDERS)" || { set -- $(LANGUAGE_FOLDERS); \
 	    shift $$(( ( $$(date +%s) / 86400 ) % $$# )); echo "$$1"; $(PYTEST) --nbval "$$1"; }
 

@@ -14,6 +14,7 @@ To simulate a GPU without changing the program, run `python -m simulated_cuda sc
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import warnings
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ from .settings import GIB, NAME
 if TYPE_CHECKING:
     from .installation import Installation
 
-__all__ = ["NAME", "disable", "enable", "is_enabled", "simulated"]
+__all__ = ["NAME", "disable", "enable", "is_enabled", "simulated", "visible_devices"]
 
 # An attribute of torch, not of this module, so that the installation survives a module reload.
 _INSTALLATION_ATTRIBUTE = "_course_simulated_cuda"
@@ -70,13 +71,7 @@ def enable(
     machine = Machine(devices, memory, every_allocation)
     current = _installation()
     if current is not None:
-        machine_before = current.machine
-        current_settings = (
-            machine_before.count,
-            machine_before.total,
-            machine_before.every_allocation,
-        )
-        if current_settings == (devices, memory, every_allocation):
+        if current.machine.arguments == machine.arguments:
             return
         disable()
     if torch.cuda.is_available() and not over_real:
@@ -125,3 +120,32 @@ def simulated(
         yield
     finally:
         disable()
+
+
+@contextmanager
+def visible_devices(count: int) -> Iterator[None]:
+    """Make exactly `count` CUDA devices visible inside a `with` block; 0 hides all devices.
+
+    If a simulation is active, its number of devices changes, and tensors that were created before
+    the block stay on their device. Otherwise, the devices are simulated, unless the machine has
+    exactly `count` real ones. Do not use tensors created in the block after it ends.
+    """
+    from unittest import mock
+
+    import torch
+
+    current = _installation()
+    with contextlib.ExitStack() as stack:
+        if current is not None:
+            stack.enter_context(current.machine.resized(count))
+        elif count == 0:
+            for module in (torch.cuda, torch.accelerator):
+                hidden = mock.patch.multiple(module, is_available=bool, device_count=int)
+                stack.enter_context(hidden)
+            none = mock.patch.object(
+                torch.accelerator, "current_accelerator", lambda check_available=False: None
+            )
+            stack.enter_context(none)
+        elif not (torch.cuda.is_available() and torch.cuda.device_count() == count):
+            stack.enter_context(simulated(count, over_real=True))
+        yield

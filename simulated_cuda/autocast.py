@@ -9,6 +9,7 @@ autocast is off (aten/src/ATen/autocast_mode.h and autocast_mode.cpp).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -62,13 +63,8 @@ _UNSAFE_TEXT = (
 )
 
 
-class _State:
-    """Whether autocast was ever enabled. Until then, operations skip the autocast check."""
-
-    used = False
-
-
-state = _State()
+# Whether autocast was ever enabled. Until then, operations skip the autocast check.
+state = SimpleNamespace(used=False)
 
 
 def wrap_set_enabled(set_enabled: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,9 +7,8 @@ from typing import Any
 import torch
 
 from . import messages
-from .arguments import Argument, check_each
-from .machine import Machine
-from .places import CPU, index_of
+from .device_checks import Argument, check_each
+from .device_tags import CPU, index_of, type_of
 
 # Names of the convolution methods in error messages, by PyTorch's name of the CPU backend.
 _CPU_CONVOLUTIONS = {
@@ -21,33 +20,29 @@ _CPU_CONVOLUTIONS = {
 }
 
 
-def check_convolution(machine: Machine, func: Any, args: tuple, kwargs: dict) -> int:
+def check_convolution(func: Any, args: tuple, kwargs: dict) -> int:
     """Perform the device check of the kernel that PyTorch selects (native/Convolution.cpp)."""
     (signal, weight, bias), transposed, groups = args[:3], args[6], args[8]
-    arguments = [
-        Argument(name, tensor, index_of(tensor), False)
-        for name, tensor in (("self", signal), ("weight", weight), ("bias", bias))
-        if tensor is not None
-    ]
-    input_index = arguments[0].device_index
-    if input_index == CPU:
+    arguments = [Argument("self", signal), Argument("weight", weight)]
+    arguments += [] if bias is None else [Argument("bias", bias)]
+    if index_of(signal) == CPU:
         backend = torch._C._select_conv_backend(*args[:9]).name
         if backend in _CPU_CONVOLUTIONS:
-            return check_each(machine, func, arguments, _CPU_CONVOLUTIONS[backend])
+            return check_each(func, arguments, _CPU_CONVOLUTIONS[backend])
         if backend == "Slow3d":
             raise NotImplementedError(messages.no_kernel("slow_conv3d_forward"))
         _same_types(arguments, " or input should be a MKLDNN tensor and {} is a dense tensor")
     if _is_depthwise(signal, weight, transposed, groups):
         method = "__conv_depthwise2d" if signal.dim() < 5 else "_conv_depthwise3d"
-        return check_each(machine, func, arguments, method)
+        return check_each(func, arguments, method)
     padding, stride = args[7], args[3]
     if transposed and any(pad >= step for pad, step in zip(padding, stride, strict=False)):
         # cuDNN requires an output padding that is smaller than the stride.
         backend = "slow_conv_transpose2d" if signal.dim() == 4 else "_slow_conv_transpose3d"
-        return check_each(machine, func, arguments, backend)
+        return check_each(func, arguments, backend)
     _same_types(arguments, "")
     method = "_cudnn_convolution_transpose" if transposed else "_cudnn_convolution"
-    return check_each(machine, func, arguments[:2], method)
+    return check_each(func, arguments[:2], method)
 
 
 def _same_types(arguments: list[Argument], ending: str) -> None:
@@ -57,23 +52,17 @@ def _same_types(arguments: list[Argument], ending: str) -> None:
         same_device_type = (other.device_index >= 0) == (signal.device_index >= 0)
         if not same_device_type or other.tensor.dtype != signal.tensor.dtype:
             raise different_types(
-                signal.tensor, signal.device_index, other.name, other.tensor, other.device_index,
-                ending.format(other.name),
-            )  # fmt: skip
+                signal.tensor, other.name, other.tensor, ending.format(other.name)
+            )
 
 
 def different_types(
-    signal: torch.Tensor,
-    signal_device: int,
-    name: str,
-    tensor: torch.Tensor,
-    tensor_device: int,
-    ending: str = "",
+    signal: torch.Tensor, name: str, tensor: torch.Tensor, ending: str = ""
 ) -> RuntimeError:
     """Return the error for a weight or bias with another tensor type than the input."""
-    types = messages.tensor_type(signal, signal_device), messages.tensor_type(tensor, tensor_device)
     return RuntimeError(
-        f"Input type ({types[0]}) and {name} type ({types[1]}) should be the same{ending}"
+        f"Input type ({type_of(signal)}) and {name} type ({type_of(tensor)}) should be the same"
+        f"{ending}"
     )
 
 
@@ -113,9 +102,3 @@ def _is_depthwise(
 ) -> bool:
     one_per_group = 1 < groups == signal.shape[1] and weight.shape[0] % groups == 0
     return one_per_group and not transposed and signal.dim() <= 5
-
-
-RULES = dict.fromkeys(
-    ("convolution", "convolution_overrideable", "_convolution", "mkldnn_convolution"),
-    check_convolution,
-)

@@ -1,49 +1,41 @@
-"""Replacements for the device functions of `torch.cuda`."""
+"""Replacements for the device and memory functions of `torch.cuda` and `torch.accelerator`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import gc
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 
 from . import messages
+from .device_tags import index_of
 from .machine import Machine
-from .places import CPU, index_of
+from .memory import DeviceMemory
 from .settings import NAME
 
 # The capability of Ampere GPUs. Programs that check it use bfloat16 and TF32, which are supported.
 CAPABILITY = (8, 0)
+_SYNC_DEBUG_MODES = {"default": 0, "warn": 1, "error": 2}
 
 
-@dataclass(frozen=True)
-class DeviceProperties:
+class DeviceProperties(SimpleNamespace):
     """The result of `torch.cuda.get_device_properties`; `total_memory` in bytes."""
 
-    name: str
-    major: int
-    minor: int
-    total_memory: int
-    multi_processor_count: int = 1
-    warp_size: int = 32
-    max_threads_per_multi_processor: int = 2048
-    max_threads_per_block: int = 1024
-    regs_per_multiprocessor: int = 65536
-    shared_memory_per_block: int = 49152
-    shared_memory_per_block_optin: int = 101376
-    shared_memory_per_multiprocessor: int = 102400
-    L2_cache_size: int = 1 << 20
-    clock_rate: int = 1_000_000
-    memory_clock_rate: int = 1_000_000
-    memory_bus_width: int = 64
-    pci_bus_id: int = 0
-    pci_device_id: int = 0
-    pci_domain_id: int = 0
-    is_integrated: int = 0
-    is_multi_gpu_board: int = 0
-    gcnArchName: str = ""
-    uuid: str = "00000000-0000-0000-0000-000000000000"
+    def __init__(self, total_memory: int) -> None:
+        super().__init__(
+            name=NAME, major=CAPABILITY[0], minor=CAPABILITY[1], total_memory=total_memory,
+            multi_processor_count=1, warp_size=32, max_threads_per_multi_processor=2048,
+            max_threads_per_block=1024, regs_per_multiprocessor=65536,
+            shared_memory_per_block=49152, shared_memory_per_block_optin=101376,
+            shared_memory_per_multiprocessor=102400, L2_cache_size=1 << 20, clock_rate=1_000_000,
+            memory_clock_rate=1_000_000, memory_bus_width=64, pci_bus_id=0, pci_device_id=0,
+            pci_domain_id=0, is_integrated=0, is_multi_gpu_board=0, gcnArchName="",
+            uuid="00000000-0000-0000-0000-000000000000",
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return (
@@ -54,44 +46,40 @@ class DeviceProperties:
         )
 
 
-def resolve_device_index(machine: Machine, device: Any = None) -> int:
-    """Return the index of `device`, an argument of `torch.cuda` functions; None means current."""
-    if device is None:
-        return machine.current
-    device_index = machine.resolve(device)
-    if device_index is None or device_index == CPU:
-        raise ValueError(f"Expected a cuda device, but got: {device}")
-    return device_index
-
-
-def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
-    """Return the replacements for functions of `torch.cuda`, by name."""
+def device_functions(machine: Machine) -> dict[str, Any]:
+    """Return the replacements for functions of `torch.cuda` about devices, by name."""
 
     def get_device_properties(device: Any = None) -> DeviceProperties:
         try:
-            resolve_device_index(machine, device)
+            machine.resolve_gpu(device)
         except messages.CUDA_ERROR:
             raise AssertionError("Invalid device id") from None
-        return DeviceProperties(NAME, *CAPABILITY, machine.total)
+        return DeviceProperties(machine.total)
 
     def set_device(device: Any) -> None:
         if not (isinstance(device, int) and device < 0):
-            machine.current = resolve_device_index(machine, device)
+            machine.current = machine.resolve_gpu(device)
 
     def exchange_device(index: int) -> int:
         previous = machine.current
-        if index >= 0:
-            machine.current = resolve_device_index(machine, index)
+        set_device(index)
         return previous
 
     def synchronize(device: Any = None) -> None:
-        resolve_device_index(machine, device)
+        machine.resolve_gpu(device)
 
     def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-        return resolve_device_index(machine, device) != resolve_device_index(machine, peer_device)
+        return machine.resolve_gpu(device) != machine.resolve_gpu(peer_device)
+
+    def set_sync_debug_mode(debug_mode: int | str) -> None:
+        mode = _SYNC_DEBUG_MODES.get(debug_mode, debug_mode)
+        if mode not in _SYNC_DEBUG_MODES.values():
+            names = "`default`, `warn`, `error`" if isinstance(debug_mode, str) else "0,1,2"
+            raise RuntimeError(f"invalid value of debug_mode, expected one of {names}")
+        machine.sync_debug_mode = mode
 
     return {
-        "is_available": lambda: True,
+        "is_available": lambda: machine.count > 0,
         "is_initialized": lambda: machine.initialized,
         "is_bf16_supported": lambda including_emulation=True: True,
         "is_tf32_supported": lambda: True,
@@ -116,8 +104,148 @@ def replacements(machine: Machine) -> dict[str, Callable[..., Any]]:
         "ipc_collect": lambda: None,
         "is_current_stream_capturing": lambda: False,
         "_sleep": lambda cycles: None,
-        "set_sync_debug_mode": lambda debug_mode: None,
-        "get_sync_debug_mode": lambda: 0,
+        "set_sync_debug_mode": set_sync_debug_mode,
+        "get_sync_debug_mode": lambda: machine.sync_debug_mode,
+    }
+
+
+def memory_functions(machine: Machine) -> dict[str, Callable[..., Any]]:
+    """Return the replacements for functions of `torch.cuda` about memory, by name."""
+
+    def memory_of(device: Any) -> DeviceMemory:
+        try:
+            return machine.memories[machine.resolve_gpu(device)]
+        except messages.CUDA_ERROR:
+            text = "Invalid device argument : did you call init?"
+            raise RuntimeError(text) from None
+
+    def memory_with_gradients(device: Any) -> DeviceMemory:
+        memory = memory_of(device)
+        if not machine.every_allocation:
+            _allocate_gradients()
+        return memory
+
+    def memory_stats(device: Any = None) -> OrderedDict[str, int]:
+        return _statistics(memory_with_gradients(device))
+
+    def reset_peak_memory_stats(device: Any = None) -> None:
+        memory_with_gradients(device).reset_peaks()
+
+    def reset_accumulated_memory_stats(device: Any = None) -> None:
+        memory_of(device).reset_accumulated()
+
+    def empty_cache() -> None:
+        for memory in machine.memories:
+            memory.empty_cache()
+
+    def mem_get_info(device: Any = None) -> tuple[int, int]:
+        memory = memory_with_gradients(device)
+        return memory.total - memory.current("reserved_bytes"), memory.total
+
+    def memory_snapshot(*args: Any, **kwargs: Any) -> list[dict[str, Any]]:
+        memories = [memory_with_gradients(index) for index in range(machine.count)]
+        return [segment for memory in memories for segment in memory.snapshot()]
+
+    def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+        if not 0 <= fraction <= 1:
+            raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
+        memory = memory_of(device)
+        memory.set_limit(int(fraction * memory.total))
+
+    def get_per_process_memory_fraction(device: Any = None) -> float:
+        memory = memory_of(device)
+        return 1.0 if memory.limit is None else memory.limit / memory.total
+
+    return {
+        "set_per_process_memory_fraction": set_per_process_memory_fraction,
+        "get_per_process_memory_fraction": get_per_process_memory_fraction,
+        "memory_stats": memory_stats,
+        "memory_stats_as_nested_dict": memory_stats,
+        "memory_snapshot": memory_snapshot,
+        "reset_peak_memory_stats": reset_peak_memory_stats,
+        "reset_accumulated_memory_stats": reset_accumulated_memory_stats,
+        "empty_cache": empty_cache,
+        "mem_get_info": mem_get_info,
+        "device_memory_used": lambda device=None: memory_of(device).current("reserved_bytes"),
+        "list_gpu_processes": lambda device=None: f"GPU:{machine.resolve_gpu(device)}\nsimulated",
+    }
+
+
+def _allocate_gradients() -> None:
+    """Allocate device memory for all gradients: reading `.grad` sets a gradient's device."""
+    for candidate in gc.get_objects():
+        # isinstance would trigger the loading of lazy objects of other libraries.
+        is_tensor = type(candidate) in (torch.Tensor, torch.nn.Parameter)
+        if is_tensor and candidate.requires_grad and candidate.is_leaf:
+            _ = candidate.grad
+
+
+def _statistics(memory: DeviceMemory) -> OrderedDict[str, int]:
+    """Return a device's statistics, with the keys of `torch.cuda.memory_stats`."""
+    memory.collect()
+    figures = dict(memory.statistics)
+    # A block is active exactly as long as it is allocated, since no other stream can use it.
+    figures |= {"active": figures["allocation"], "active_bytes": figures["allocated_bytes"]}
+    result: OrderedDict[str, int] = OrderedDict()
+    kinds = ("current", "peak", "allocated", "freed")
+    for metric in sorted(figures):
+        for number, pool in enumerate(("large_pool", "small_pool", "all")):
+            for kind in kinds:
+                result[f"{metric}.{pool}.{kind}"] = getattr(figures[metric], kind)[number]
+    for name in ("oversize_allocations", "oversize_segments"):
+        result |= {f"{name}.{kind}": 0 for kind in kinds}
+    result.update(
+        max_split_size=-1, num_alloc_retries=memory.retries,
+        num_device_alloc=result["segment.all.allocated"],
+        num_device_free=result["segment.all.freed"], num_ooms=memory.out_of_memory_errors,
+        num_sync_all_streams=0,
+    )  # fmt: skip
+    return result
+
+
+def accelerator_functions(
+    machine: Machine, cuda: dict[str, Callable[..., Any]]
+) -> dict[str, Callable[..., Any]]:
+    """Return the replacements for `torch.accelerator`; `cuda` contains those for `torch.cuda`."""
+
+    def memory_statistic(name: str) -> Callable[..., int]:
+        return lambda device=None: cuda["memory_stats"](device)[name]
+
+    def current_accelerator(check_available: bool = False) -> torch.device | None:
+        return torch.device("cuda") if machine.count else None
+
+    def get_device_capability(device: Any = None) -> dict[str, Any]:
+        machine.resolve_gpu(device)
+        return {"major": CAPABILITY[0], "minor": CAPABILITY[1]}
+
+    @contextmanager
+    def device_index(device: int | None) -> Iterator[None]:
+        before = machine.current
+        machine.current = machine.resolve_gpu(device)
+        try:
+            yield
+        finally:
+            machine.current = before
+
+    same_name = (
+        "is_available", "device_count", "current_stream", "set_stream", "synchronize",
+        "empty_cache", "memory_stats", "reset_peak_memory_stats", "reset_accumulated_memory_stats",
+    )  # fmt: skip
+    return {
+        **{name: cuda[name] for name in same_name},
+        "current_accelerator": current_accelerator,
+        "current_device_index": cuda["current_device"],
+        "current_device_idx": cuda["current_device"],
+        "set_device_index": cuda["set_device"],
+        "set_device_idx": cuda["set_device"],
+        "get_device_capability": get_device_capability,
+        "device_index": device_index,
+        "empty_host_cache": lambda: None,
+        "memory_allocated": memory_statistic("allocated_bytes.all.current"),
+        "max_memory_allocated": memory_statistic("allocated_bytes.all.peak"),
+        "memory_reserved": memory_statistic("reserved_bytes.all.current"),
+        "max_memory_reserved": memory_statistic("reserved_bytes.all.peak"),
+        "get_memory_info": cuda["mem_get_info"],
     }
 
 
@@ -136,7 +264,7 @@ def wrap_set_default_tensor_type(set_type: Callable[[Any], None]) -> Callable[[A
     return set_default
 
 
-def tensor_type(machine: Machine, dtype: torch.dtype, name: str) -> type:
+def tensor_type(dtype: torch.dtype, name: str) -> type:
     """Return a type such as `torch.cuda.FloatTensor`, to create tensors or use in `isinstance`."""
 
     class _Type(type):

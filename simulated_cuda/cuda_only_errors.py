@@ -8,11 +8,10 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import convolutions, messages, special_rules
+from . import convolutions, messages, rules
+from .device_tags import CPU, DispatchMode, index_of
 from .messages import INTEGERS
-from .places import CPU, index_of
 
 Tensor = torch.Tensor
 
@@ -60,7 +59,10 @@ def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     return {
         **dict.fromkeys(products, _product),
         **dict.fromkeys(_CONVOLUTIONS, _convolution),
-        torch._pack_padded_sequence: _pack_on_device,
+        # With the lengths on the GPU, which is an error.
+        torch._pack_padded_sequence: lambda mode, func, args, kwargs, device_index: (
+            rules.pack_padded_sequence(func, args, kwargs)
+        ),
     }
 
 
@@ -92,14 +94,7 @@ def _convolution(mode, func, args, kwargs, device_index):
         if not str(error).startswith("expected scalar type"):
             raise
         weight = args[1] if len(args) > 1 else kwargs["weight"]
-        raise convolutions.different_types(
-            signal, device_index, "weight", weight, device_index
-        ) from None
-
-
-def _pack_on_device(mode, func, args, kwargs, device_index):
-    """`pack_padded_sequence` with the lengths on the GPU, which is an error."""
-    return special_rules.pack_padded_sequence(mode.machine, func, args, kwargs)
+        raise convolutions.different_types(signal, "weight", weight) from None
 
 
 def _has_integers(values: Iterable[Any]) -> bool:
@@ -112,13 +107,8 @@ def _has_integers(values: Iterable[Any]) -> bool:
     return False
 
 
-class _NoIntegerProducts(TorchDispatchMode):
+class _NoIntegerProducts(DispatchMode):
     """Raises CUDA's error for integers in the matrix products and convolutions of an operation."""
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        # Otherwise PyTorch imports its compiler at the first operation, which takes seconds.
-        return False
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         """Run one primitive operation."""

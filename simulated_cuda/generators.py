@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import _VF
 
+from .device_tags import CPU, device_at
 from .machine import Machine
-from .places import CPU
 
 _RealGenerator = torch.Generator
 
@@ -31,22 +31,16 @@ trunc_normal_ orthogonal_ sparse_ svd_lowrank pca_lowrank
 """
 _OWNERS = (torch, torch.Tensor, F, _VF, torch.nn.init)
 # Random functions with a `device` argument.
-FACTORIES = frozenset(
-    {
-        torch.rand, torch.randn, torch.randint, torch.randperm, torch.normal, torch.rand_like,
-        torch.randn_like, torch.randint_like,
-    }
-)  # fmt: skip
+FACTORIES = frozenset({
+    torch.rand, torch.randn, torch.randint, torch.randperm, torch.normal, torch.rand_like,
+    torch.randn_like, torch.randint_like,
+})  # fmt: skip
 
 
 class SimulatedGenerator(_RealGenerator):
     """A CPU generator that reports a simulated device."""
 
     device: Any = torch.device("cuda", 0)
-
-    def graphsafe_get_state(self) -> torch.Generator:
-        """Return a copy with the same state."""
-        return self.clone_state()
 
     def clone_state(self) -> torch.Generator:
         """Return a copy with the same state and device."""
@@ -55,22 +49,27 @@ class SimulatedGenerator(_RealGenerator):
         copy.set_state(self.get_state())
         return copy
 
+    graphsafe_get_state = clone_state
+
 
 def default_generators(machine: Machine) -> tuple[SimulatedGenerator, ...]:
-    """Return the default generator of each device, created with the current seed on first use."""
-    if not machine.generators:
-        for device in machine.devices:
-            generator = SimulatedGenerator()
-            generator.device = device
-            generator.manual_seed(torch.default_generator.initial_seed())
-            machine.generators.append(generator)
-    return tuple(machine.generators)
+    """Return the default generator of each visible device.
+
+    A generator is created with the current seed on first use.
+    """
+    for index in range(len(machine.generators), machine.count):
+        generator = SimulatedGenerator()
+        generator.device = device_at(index)
+        generator.manual_seed(torch.default_generator.initial_seed())
+        machine.generators.append(generator)
+    return tuple(machine.generators[: machine.count])
 
 
 @contextmanager
 def use_default_generator(machine: Machine, device_index: int) -> Iterator[None]:
     """Use the default generator of this device instead of the CPU's inside a `with` block."""
-    cpu, own = torch.default_generator, default_generators(machine)[device_index]
+    default_generators(machine)
+    cpu, own = torch.default_generator, machine.generators[device_index]
     before = cpu.get_state()
     cpu.set_state(own.get_state())
     try:
@@ -108,7 +107,7 @@ class _Factory(type):
         generator = SimulatedGenerator()
         # In PyTorch, the device of a generator created with "cuda" has no index.
         generator.device = (
-            torch.device(device) if isinstance(device, str) else cls.machine.name(device_index)
+            torch.device(device) if isinstance(device, str) else device_at(device_index)
         )
         return generator
 
@@ -127,43 +126,31 @@ def generator_class(machine: Machine) -> type:
 def replacements(machine: Machine) -> dict[str, Any]:
     """Return the replacements for seed and generator functions of `torch.cuda`, by name."""
 
-    def generator_of(device: Any) -> SimulatedGenerator:
-        device_index = machine.resolve(device)
-        if device_index is None or device_index == CPU:
-            raise ValueError(f"Expected a cuda device, but got: {device}")
-        return default_generators(machine)[device_index]
+    def generator_of(device: Any = None) -> SimulatedGenerator:
+        return default_generators(machine)[machine.resolve_gpu(device)]
 
     def set_rng_state_all(new_states: Iterable[torch.Tensor]) -> None:
         for generator, state in zip(default_generators(machine), new_states, strict=False):
             generator.set_state(state)
 
     def manual_seed(seed: int) -> None:
-        default_generators(machine)[machine.current].manual_seed(int(seed))
+        generator_of().manual_seed(int(seed))
 
     def manual_seed_all(seed: int) -> None:
         for generator in default_generators(machine):
             generator.manual_seed(int(seed))
 
-    def new_seed() -> None:
-        default_generators(machine)[machine.current].seed()
-
-    def seed_all() -> None:
-        manual_seed_all(_RealGenerator().seed())
-
-    def get_rng_state(device: Any = "cuda") -> torch.Tensor:
-        return generator_of(device).get_state()
-
-    def set_rng_state(new_state: torch.Tensor, device: Any = "cuda") -> None:
+    def set_rng_state(new_state: torch.Tensor, device: Any = None) -> None:
         generator_of(device).set_state(new_state)
 
     return {
         "default_generators": default_generators(machine),
         "manual_seed": manual_seed,
         "manual_seed_all": manual_seed_all,
-        "seed": new_seed,
-        "seed_all": seed_all,
-        "initial_seed": lambda: default_generators(machine)[machine.current].initial_seed(),
-        "get_rng_state": get_rng_state,
+        "seed": lambda: generator_of().seed(),
+        "seed_all": lambda: manual_seed_all(_RealGenerator().seed()),
+        "initial_seed": lambda: generator_of().initial_seed(),
+        "get_rng_state": lambda device=None: generator_of(device).get_state(),
         "get_rng_state_all": lambda: [g.get_state() for g in default_generators(machine)],
         "set_rng_state": set_rng_state,
         "set_rng_state_all": set_rng_state_all,

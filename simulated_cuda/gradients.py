@@ -14,8 +14,17 @@ import torch
 from torch.autograd.function import BackwardCFunction
 from torch.overrides import _get_current_function_mode_stack
 
-from .moving import set_to_cpu_if_unknown
-from .places import CPU, UNKNOWN, index_of, move_storage, place_of, set_devices, storage_of, thread
+from .device_tags import (
+    CPU,
+    UNKNOWN,
+    device_of,
+    index_of,
+    move_storage,
+    set_devices,
+    storage_of,
+    tag_of,
+    thread,
+)  # fmt: skip
 
 Tensor = torch.Tensor
 _grad = Tensor.grad.__get__
@@ -50,15 +59,15 @@ def set_device_of_gradient(mode, gradient: Tensor, device_index: int) -> None:
         storage = storage_of(gradient)
     except (NotImplementedError, RuntimeError):
         storage = None
-    place = place_of(gradient) if storage is None else storage.place
-    if place.is_set and (not place.guessed or place.index == device_index):
+    tag = tag_of(gradient) if storage is None else storage.device_tag
+    if tag.is_set and (not tag.guessed or tag.index == device_index):
         return
     if storage is None:
         set_devices(gradient, device_index, mode.memories, guess=True)
     elif device_index >= 0:
         move_storage(storage, device_index, mode.memories, guess=True)
     else:
-        storage.place = UNKNOWN
+        storage.device_tag = UNKNOWN
 
 
 def set_gradient(mode, func, args, kwargs):
@@ -69,14 +78,13 @@ def set_gradient(mode, func, args, kwargs):
     if owner_index == gradient_index:
         return func(*args)
     if CPU in (owner_index, gradient_index):
-        kinds = ("cpu", "cuda") if gradient_index == CPU else ("cuda", "cpu")
-        places = f"with device type '{kinds[0]}'", f"with device type '{kinds[1]}'"
+        found, expected = (f"with device type '{device_of(x).type}'" for x in (gradient, owner))
     else:
         # PyTorch prints the indices as characters.
         text = "located on device with index"
-        places = f"{text} '{chr(gradient_index)}'", f"{text} '{chr(owner_index)}'"
+        found, expected = f"{text} '{chr(gradient_index)}'", f"{text} '{chr(owner_index)}'"
     raise RuntimeError(
-        f"attempting to assign a gradient {places[0]} to a tensor {places[1]}. Please ensure that "
+        f"attempting to assign a gradient {found} to a tensor {expected}. Please ensure that "
         "the gradient and the tensor are on the same device"
     )
 
@@ -86,10 +94,10 @@ def set_data(mode, func, args, kwargs):
     owner, other = args
     gradient = _grad(owner)
     if gradient is not None and index_of(owner) != index_of(other):
-        if index_of(owner) == CPU:
-            set_to_cpu_if_unknown(gradient)
-        else:
+        if index_of(owner) != CPU:
             get_gradient(mode, _grad, (owner,), {})
+        elif not tag_of(gradient).is_set:
+            set_devices(gradient, CPU, [])
     return func(*args)
 
 
@@ -97,7 +105,7 @@ def start_backward(mode, func, args, kwargs):
     """`loss.backward(gradient)` and `torch.autograd.backward(tensors, grad_tensors)`."""
     names = ("gradient", "grad_tensors")
     seeds = args[1] if len(args) > 1 else next((kwargs[n] for n in names if n in kwargs), None)
-    _check_seeds(mode, args[0] if args else kwargs.get("tensors"), seeds)
+    _check_seeds(args[0] if args else kwargs.get("tensors"), seeds)
     return func(*args, **kwargs)
 
 
@@ -105,7 +113,7 @@ def compute_gradients(mode, func, args, kwargs):
     """`torch.autograd.grad(outputs, inputs, grad_outputs)`."""
     outputs = args[0] if args else kwargs["outputs"]
     inputs = args[1] if len(args) > 1 else kwargs["inputs"]
-    _check_seeds(mode, outputs, args[2] if len(args) > 2 else kwargs.get("grad_outputs"))
+    _check_seeds(outputs, args[2] if len(args) > 2 else kwargs.get("grad_outputs"))
     results = func(*args, **kwargs)
     for source, result in zip(_as_tuple(inputs), _as_tuple(results), strict=False):
         if isinstance(source, Tensor) and isinstance(result, Tensor):
@@ -113,17 +121,15 @@ def compute_gradients(mode, func, args, kwargs):
     return results
 
 
-def _check_seeds(mode, outputs: object, seeds: object) -> None:
+def _check_seeds(outputs: object, seeds: object) -> None:
     pairs = zip(_as_tuple(outputs), _as_tuple(seeds), strict=False)
     for number, (output, seed) in enumerate(pairs):
-        if isinstance(output, Tensor) and isinstance(seed, Tensor):
-            output_index, seed_index = index_of(output), index_of(seed)
-            if output_index != seed_index:
-                name = mode.machine.name
-                raise RuntimeError(
-                    f"invalid gradient at index {number} - expected device {name(output_index)} "
-                    f"but got {name(seed_index)}"
-                )
+        are_tensors = isinstance(output, Tensor) and isinstance(seed, Tensor)
+        if are_tensors and index_of(output) != index_of(seed):
+            raise RuntimeError(
+                f"invalid gradient at index {number} - expected device {device_of(output)} but got "
+                f"{device_of(seed)}"
+            )
 
 
 def _as_tuple(values: object) -> tuple:
@@ -207,7 +213,7 @@ def wrap_apply(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
             set_devices(outputs, thread.running, mode.memories, guess=thread.backward_depth > 0)
         for output in outputs:
             if isinstance(output, Tensor) and isinstance(output.grad_fn, BackwardCFunction):
-                output.grad_fn.places_of_outputs = [
+                output.grad_fn.device_indices = [
                     index_of(x) if isinstance(x, Tensor) else CPU for x in outputs
                 ]
                 break
@@ -221,7 +227,7 @@ def wrap_backward(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
 
     def apply_with_devices(node: Any, *gradients: Any) -> Any:
         for gradient, device_index in zip(
-            gradients, getattr(node, "places_of_outputs", ()), strict=False
+            gradients, getattr(node, "device_indices", ()), strict=False
         ):
             if isinstance(gradient, Tensor):
                 set_device_of_gradient(mode, gradient, device_index)

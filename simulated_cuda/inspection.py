@@ -1,4 +1,8 @@
-"""Handlers for inspecting tensors: their device, their printed form, and conversion to NumPy."""
+"""Handlers for inspecting tensors: their device, their printed form, and their export.
+
+Other libraries read a tensor through a DLPack capsule. That of a GPU tensor is refused, because
+it would have the CPU as its device, so that a missing `.cpu()` would not raise an error.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,11 @@ from typing import Any
 
 import torch
 
-from .places import index_of
+from .device_tags import device_at, device_of, index_of
 
 Tensor = torch.Tensor
+# Device types of DLPack.
+_DLPACK_CPU, _DLPACK_CUDA = 1, 2
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
@@ -26,7 +32,11 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         Tensor.numpy: numpy,
         Tensor.__array__: array,
         Tensor.__cuda_array_interface__.__get__: cuda_array_interface,
-        **dict.fromkeys(_DEVICE_INDEPENDENT, run_unchanged),
+        Tensor.__dlpack__: dlpack,
+        Tensor.__dlpack_device__: dlpack_device,
+        **dict.fromkeys(
+            _DEVICE_INDEPENDENT, lambda mode, func, args, kwargs: func(*args, **kwargs)
+        ),
     }
 
 
@@ -40,15 +50,10 @@ _DEVICE_INDEPENDENT = (
 )  # fmt: skip
 
 
-def run_unchanged(mode, func, args, kwargs):
-    """An attribute of a tensor that does not depend on its device, such as `Tensor.shape`."""
-    return func(*args, **kwargs)
-
-
 def device(mode, func, args, kwargs):
     """`Tensor.device`."""
     device_index = index_of(args[0])
-    return mode.machine.devices[device_index] if device_index >= 0 else func(*args)
+    return device_at(device_index) if device_index >= 0 else func(*args)
 
 
 def is_cuda(mode, func, args, kwargs):
@@ -89,36 +94,95 @@ def format_(mode, func, args, kwargs):
         return object.__format__(tensor, spec)
 
 
-def _refuse_numpy(tensor: Tensor, device_index: int) -> None:
-    if device_index >= 0:
+def _refuse_numpy(tensor: Tensor) -> None:
+    if index_of(tensor) >= 0:
         raise TypeError(
-            f"can't convert cuda:{device_index} device type tensor to numpy. Use Tensor.cpu() to "
+            f"can't convert {device_of(tensor)} device type tensor to numpy. Use Tensor.cpu() to "
             "copy the tensor to host memory first."
         )
 
 
 def numpy(mode, func, args, kwargs):
     """`Tensor.numpy(force=False)`: returns a copy if `force` is set."""
-    device_index = index_of(args[0])
     if not kwargs.get("force", False):
-        _refuse_numpy(args[0], device_index)
+        _refuse_numpy(args[0])
         return func(*args, **kwargs)
-    return func(*args, **kwargs).copy() if device_index >= 0 else func(*args, **kwargs)
+    result = func(*args, **kwargs)
+    return result.copy() if index_of(args[0]) >= 0 else result
 
 
 def array(mode, func, args, kwargs):
     """`Tensor.__array__`, which `np.asarray` and similar functions call."""
-    _refuse_numpy(args[0], index_of(args[0]))
+    _refuse_numpy(args[0])
     return func(*args, **kwargs)
 
 
 def cuda_array_interface(mode, func, args, kwargs):
     """`Tensor.__cuda_array_interface__`: an AttributeError, so that `hasattr` returns False."""
-    device_index = index_of(args[0])
-    if device_index >= 0:
+    if index_of(args[0]) >= 0:
         raise AttributeError(
-            f"Not simulated: __cuda_array_interface__ of a tensor on cuda:{device_index}. "
+            f"Not simulated: __cuda_array_interface__ of a tensor on {device_of(args[0])}. "
             "Other libraries cannot use the simulated GPU. Call Tensor.cpu() before you pass the "
             "tensor to another library."
         )
     return func(*args, **kwargs)
+
+
+def dlpack(mode, func, args, kwargs):
+    """`Tensor.__dlpack__`: a GPU tensor can only be exported as a copy on the CPU."""
+    tensor = args[0]
+    if index_of(tensor) < 0:
+        return func(*args, **kwargs)
+    target = kwargs.get("dl_device")
+    if target is None or target[0] != _DLPACK_CPU:
+        _refuse(tensor)
+    if kwargs.get("copy") is False:
+        raise ValueError(
+            f"cannot move (i.e. copy=False) tensor from {device_of(tensor)} to cpu without copying."
+        )
+    return func(tensor.clone(), **{**kwargs, "stream": None})
+
+
+def dlpack_device(mode, func, args, kwargs):
+    """`Tensor.__dlpack_device__`: the DLPack device type and the device index."""
+    device_index = index_of(args[0])
+    return (_DLPACK_CUDA, device_index) if device_index >= 0 else func(*args, **kwargs)
+
+
+def wrap_export(export: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function that creates a capsule, such as `torch.utils.dlpack.to_dlpack`."""
+
+    def to_dlpack(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if index_of(tensor) >= 0:
+            _refuse(tensor)
+        return export(tensor, *args, **kwargs)
+
+    return to_dlpack
+
+
+def wrap_import(load: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `torch.from_dlpack` to share GPU tensors without a capsule."""
+
+    def from_dlpack(ext_tensor: Any, **kwargs: Any) -> Tensor:
+        if not isinstance(ext_tensor, Tensor) or index_of(ext_tensor) < 0:
+            return load(ext_tensor, **kwargs)
+        if ext_tensor.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        device, copy = kwargs.get("device"), kwargs.get("copy")
+        result = ext_tensor.to(device or ext_tensor.device)
+        if result is not ext_tensor and copy is False:
+            raise ValueError(
+                f"cannot move DLPack tensor from device {ext_tensor.device} to {result.device} "
+                "without copying. Set copy=None or copy=True."
+            )
+        return result.clone() if copy and result is ext_tensor else result.detach()
+
+    return from_dlpack
+
+
+def _refuse(tensor: Tensor) -> None:
+    raise BufferError(
+        f"Not simulated: a DLPack capsule of a tensor on {device_of(tensor)}. Other libraries "
+        "cannot use the simulated GPU. Call Tensor.cpu() before you pass the tensor to another "
+        "library."
+    )

@@ -12,34 +12,28 @@ from typing import Any
 
 import torch
 from torch.autograd.function import BackwardCFunction
+from torch.autograd.graph import saved_tensors_hooks
 from torch.nested._internal.nested_tensor import NestedTensor
 from torch.overrides import _get_current_function_mode_stack, _pop_mode, _push_mode
 from torch.utils._device import DeviceContext
 from torch.utils.hooks import BackwardHook
 
 from . import (
-    accelerator_api,
     autocast,
-    compilers,
     cuda_api,
-    dlpack,
-    factories,
-    files,
+    device_tags,
     generators,
     gradients,
-    memory_api,
-    moving,
-    optimizers,
-    parallel,
-    places,
+    inspection,
+    placement,
     processes,
     storages,
     streams,
+    training,
     unsupported,
 )  # fmt: skip
-from .allocations import EveryAllocation
 from .machine import Machine
-from .mode import SimulatedCUDA
+from .mode import EveryAllocation, SimulatedCUDA
 
 _MISSING = object()
 _IMPLEMENTATION_CHOICE = "_default_to_fused_or_foreach"
@@ -64,9 +58,9 @@ class Installation:
     def install(self) -> None:
         """Replace PyTorch's device functions, then activate the mode."""
         try:
-            places.install()
+            device_tags.install()
             self._replace_all()
-            files.install(self.machine)
+            storages.install_in_files(self.machine)
             processes.watch_forks(self.machine)
             push_at_bottom(self.mode)
             if self.machine.every_allocation:
@@ -82,15 +76,14 @@ class Installation:
             self._allocations.__exit__(None, None, None)
             self._allocations = None
         remove_from_stack(self.mode)
-        files.uninstall()
+        storages.uninstall_from_files()
         while self._replaced:
             owner, name, original = self._replaced.pop()
             if original is _MISSING:
                 delattr(owner, name)
             else:
                 setattr(owner, name, original)
-        places.uninstall()
-        places.forget_all()
+        device_tags.uninstall()
 
     def _replace(self, owner: object, name: str, replacement: object) -> None:
         # getattr would unwrap static and class methods, which could not be restored then.
@@ -126,16 +119,15 @@ class Installation:
         self._wrap_autograd()
         mode = self.mode
         self._wrap(DeviceContext, "__torch_function__", self._wrap_default_device_mode)
-        self._wrap(threading.Thread, "_bootstrap_inner",
-                   lambda run: processes.wrap_thread_start(mode, run))  # fmt: skip
-        self._wrap(_WorkItem, "run", lambda run: processes.wrap_task_run(mode, run))
+        for owner, name in ((threading.Thread, "_bootstrap_inner"), (_WorkItem, "run")):
+            self._wrap(owner, name, functools.partial(processes.wrap_run, mode))
 
     def _replace_device_functions(self) -> None:
         machine = self.machine
         cuda = {
-            **cuda_api.replacements(machine),
+            **cuda_api.device_functions(machine),
+            **cuda_api.memory_functions(machine),
             **unsupported.replacements(),
-            **memory_api.replacements(machine),
             **generators.replacements(machine),
             **streams.replacements(machine),
         }
@@ -148,14 +140,14 @@ class Installation:
                     self._replace(module, name, _distinct(module, name, replacement))
         self._replace(torch.cuda, "_lazy_init", processes.lazy_init_replacement(machine))
         for name, dtype in _TYPES.items():
-            self._replace(torch.cuda, name, cuda_api.tensor_type(machine, dtype, name))
+            self._replace(torch.cuda, name, cuda_api.tensor_type(dtype, name))
         for name in ("range_push", "range_pop", "mark"):
             self._replace(torch.cuda.nvtx, name, lambda *args, **kwargs: 0)
         for name in ("start", "stop"):
             self._replace(torch.cuda.profiler, name, lambda: None)
         for owner, name, replacement in unsupported.other_replacements():
             self._replace(owner, name, replacement)
-        for name, replacement in accelerator_api.replacements(machine, cuda).items():
+        for name, replacement in cuda_api.accelerator_functions(machine, cuda).items():
             for module in (torch.accelerator, getattr(torch.accelerator, "memory", None)):
                 if module is not None and hasattr(module, name):
                     self._replace(module, name, _distinct(module, name, replacement))
@@ -164,27 +156,26 @@ class Installation:
         machine, mode = self.machine, self.mode
         # With cuDNN, recurrent networks would pack their weights for a real GPU.
         self._replace(torch.backends.cudnn, "is_acceptable", lambda tensor: False)
-        self._wrap(torch._C._nn, "_parse_to", lambda parse: moving.wrap_parse_to(mode, parse))
-        self._wrap(torch._C, "_group_tensors_by_device_and_dtype",
-                   functools.partial(parallel.group_by_device, machine))  # fmt: skip
+        self._wrap(torch._C._nn, "_parse_to", lambda parse: placement.wrap_parse_to(mode, parse))
+        self._wrap(torch._C, "_group_tensors_by_device_and_dtype", training.wrap_grouping)
         self._replace(torch, "Generator", generators.generator_class(machine))
         if hasattr(torch._C, "_cuda_getCurrentRawStream"):  # only if PyTorch was built with CUDA
             self._replace(torch._C, "_cuda_getCurrentRawStream",
                           lambda index: torch.cuda.current_stream(index).cuda_stream)  # fmt: skip
         for name in ("Stream", "Event"):
             self._replace(torch, name, getattr(streams, name))
-        self._replace(torch, "compile", compilers.identity_compiler("torch.compile"))
-        self._wrap(torch.jit, "script", compilers.wrap_script)
-        self._replace(torch.jit, "trace", compilers.identity_compiler("torch.jit.trace"))
-        self._wrap(torch.autograd.profiler.profile, "__init__", compilers.wrap_profiler)
+        self._replace(torch, "compile", unsupported.identity_compiler("torch.compile"))
+        self._wrap(torch.jit, "script", unsupported.wrap_script)
+        self._replace(torch.jit, "trace", unsupported.identity_compiler("torch.jit.trace"))
+        self._wrap(torch.autograd.profiler.profile, "__init__", unsupported.wrap_profiler)
         self._wrap(torch, "set_default_tensor_type", cuda_api.wrap_set_default_tensor_type)
         for name in ("nested_tensor", "as_nested_tensor"):
-            self._wrap(torch.nested, name, lambda function: factories.wrap_factory(mode, function))
+            self._wrap(torch.nested, name, lambda function: placement.wrap_factory(mode, function))
         for owner in (torch, torch.utils.dlpack):
-            self._wrap(owner, "to_dlpack", dlpack.wrap_export)
-            self._wrap(owner, "from_dlpack", dlpack.wrap_import)
+            self._wrap(owner, "to_dlpack", inspection.wrap_export)
+            self._wrap(owner, "from_dlpack", inspection.wrap_import)
         for name in ("_to_dlpack", "_to_dlpack_versioned"):
-            self._wrap(torch._C, name, dlpack.wrap_export)
+            self._wrap(torch._C, name, inspection.wrap_export)
         self._replace(torch.Tensor, "record_stream", lambda tensor, stream: None)
         self._wrap(torch.Tensor, "set_", lambda set_: storages.wrap_set(mode, set_))
         self._wrap(torch.Tensor, "_make_wrapper_subclass",
@@ -192,12 +183,12 @@ class Installation:
         self._wrap(torch.Tensor, "_make_subclass", storages.wrap_make_subclass)
         for name, replacement in storages.replacements(machine).items():
             self._replace(torch.UntypedStorage, name, replacement)
-        for name, replacement in parallel.replacements().items():
-            self._replace(torch.nn.parallel.comm, name, replacement)
+        for function in training.COMM:
+            self._replace(torch.nn.parallel.comm, function.__name__, function)
         self._wrap(torch, "set_autocast_enabled", autocast.wrap_set_enabled)
         self._wrap(torch.nn.functional, "handle_torch_function", mode.wrap_handle_torch_function)
         if torch.distributed.is_available():
-            self._wrap(torch.distributed, "init_process_group", parallel.wrap_init_process_group)
+            self._wrap(torch.distributed, "init_process_group", training.wrap_init_process_group)
 
     def _wrap_autograd(self) -> None:
         mode = self.mode
@@ -209,22 +200,16 @@ class Installation:
             (torch.autograd.Function, "apply", gradients.wrap_apply),
             (BackwardCFunction, "apply", gradients.wrap_backward),
             (NestedTensor, "__new__", gradients.wrap_nested_tensor),
-            (
-                torch.autograd.graph.saved_tensors_hooks,
-                "__init__",
-                gradients.wrap_saved_tensor_hooks,
-            ),
+            (saved_tensors_hooks, "__init__", gradients.wrap_saved_tensor_hooks),
         )
         for owner, name, wrapper in hooks:
             self._wrap(owner, name, functools.partial(wrapper, mode))
-        for optimizer in optimizers.classes():
-            self._wrap(
-                optimizer, "_init_group", functools.partial(optimizers.wrap_init_group, mode)
-            )
+        for optimizer in training.optimizer_classes():
+            self._wrap(optimizer, "_init_group", functools.partial(training.wrap_init_group, mode))
             module = sys.modules[optimizer.__module__]
             if hasattr(module, _IMPLEMENTATION_CHOICE):
-                self._wrap(module, _IMPLEMENTATION_CHOICE, optimizers.wrap_implementation_choice)
-        self._wrap(torch.optim.Optimizer, "zero_grad", optimizers.wrap_zero_grad)
+                self._wrap(module, _IMPLEMENTATION_CHOICE, training.wrap_implementation_choice)
+        self._wrap(torch.optim.Optimizer, "zero_grad", training.wrap_zero_grad)
 
 
 def _distinct(module: ModuleType, name: str, replacement: Any) -> Any:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
 from . import messages
+from .device_tags import CPU
 from .memory import DeviceMemory
-from .places import CPU
 
 
 class _CurrentDevice(threading.local):
@@ -27,13 +29,14 @@ class Machine:
             raise ValueError(f"devices is {count}; expected at least 1")
         if total < 1:
             raise ValueError(f"memory is {total} bytes; expected at least 1")
+        self.arguments = (count, total, every_allocation)
         self.count = count
         self.total = total
         self.every_allocation = every_allocation
         self.memories = [DeviceMemory(index, total) for index in range(count)]
-        self.devices = [torch.device("cuda", index) for index in range(count)]
         # The default generators, created on first use.
         self.generators: list[Any] = []
+        self.sync_debug_mode = 0
         self.initialized = False
         # True in a process that was forked after the first use of a device.
         self.forked = False
@@ -48,9 +51,22 @@ class Machine:
     def current(self, index: int) -> None:
         self._current.index = index
 
+    @contextmanager
+    def resized(self, count: int) -> Iterator[None]:
+        """Change the number of devices inside a `with` block; hidden devices keep their tensors."""
+        before = self.count, self.current
+        # Tensors refer to the memory of their device, so the list only becomes longer.
+        for index in range(len(self.memories), count):
+            self.memories.append(DeviceMemory(index, self.total))
+        self.count, self.current = count, min(self.current, max(0, count - 1))
+        try:
+            yield
+        finally:
+            self.count, self.current = before
+
     def reset(self) -> None:
         """Reset the current device and the memory statistics; existing tensors stay allocated."""
-        self.current = 0
+        self.current = self.sync_debug_mode = 0
         for memory in self.memories:
             memory.set_limit(None)
             memory.empty_cache()
@@ -84,6 +100,14 @@ class Machine:
         self.touch()
         return index
 
-    def name(self, index: int) -> torch.device:
-        """Return the `torch.device` with this index; `CPU` is the CPU."""
-        return torch.device("cpu") if index == CPU else self.devices[index]
+    def resolve_gpu(self, device: object = None) -> int:
+        """Return the index of `device`, an argument of `torch.cuda`; None is the current device.
+
+        Raises ValueError for a device that is not a GPU.
+        """
+        if device is None:
+            return self.current
+        device_index = self.resolve(device)
+        if device_index is None or device_index == CPU:
+            raise ValueError(f"Expected a cuda device, but got: {device}")
+        return device_index

@@ -16,8 +16,6 @@ from typing import Any
 import torch
 
 from . import messages
-from .blocks import BLOCK, SMALL, Block, block_size, segment_size, snapshot_entry
-from .memory_statistics import Statistic
 
 _CPU_OUT_OF_MEMORY = re.compile(r"you tried to allocate (\d+) bytes")
 
@@ -25,6 +23,150 @@ _BLOCK_METRICS = ("allocated_bytes", "requested_bytes", "allocation")
 METRICS = (*_BLOCK_METRICS, "reserved_bytes", "segment", "inactive_split_bytes", "inactive_split")
 # The number of pending blocks that triggers `_process`.
 _MAX_PENDING = 256
+# The size of a block is a multiple of 512 bytes. Blocks are parts of segments, which the allocator
+# requests from the driver. A segment has 2 MiB for blocks up to 1 MiB (the small pool), 20 MiB for
+# blocks below 10 MiB, and a multiple of 2 MiB for larger blocks.
+BLOCK = 512
+SMALL, _SMALL_SEGMENT = 1 << 20, 2 << 20
+_LARGE, _LARGE_SEGMENT = 10 << 20, 20 << 20
+
+
+def block_size(nbytes: int) -> int:
+    """Return the size of the block that the allocator uses for `nbytes` bytes."""
+    return (nbytes + BLOCK - 1) // BLOCK * BLOCK
+
+
+def segment_size(block: int) -> int:
+    """Return the size of the segment that is requested from the driver for a block."""
+    if block <= SMALL:
+        return _SMALL_SEGMENT
+    if block < _LARGE:
+        return _LARGE_SEGMENT
+    return (block + _SMALL_SEGMENT - 1) // _SMALL_SEGMENT * _SMALL_SEGMENT
+
+
+class Block:
+    """A part of a segment; `previous` and `next` are its neighbors in the same segment.
+
+    `used` is False until the block is placed in a segment, and after it is freed.
+    """
+
+    __slots__ = ("address", "next", "previous", "requested", "size", "small", "used")
+
+    def __init__(self, requested: int, size: int) -> None:
+        self.requested = requested
+        self.size = size
+        self.small = size <= SMALL
+        self.used = False
+
+    @property
+    def is_split(self) -> bool:
+        """Whether the segment contains other blocks."""
+        return self.previous is not None or self.next is not None
+
+
+def snapshot_entry(first: Block, index: int) -> dict[str, Any]:
+    """Return a segment as an entry of `torch.cuda.memory_snapshot`.
+
+    Args:
+        first: the first block of the segment.
+        index: the index of the device.
+    """
+    blocks = []
+    block: Block | None = first
+    while block is not None:
+        state = "active_allocated" if block.used else "inactive"
+        requested = block.requested if block.used else 0
+        blocks.append(
+            {"address": block.address, "size": block.size, "requested_size": requested,
+             "state": state, "frames": []}
+        )  # fmt: skip
+        block = block.next
+    used = [entry for entry in blocks if entry["state"] == "active_allocated"]
+    return {
+        "device": index,
+        "address": first.address,
+        "total_size": sum(entry["size"] for entry in blocks),
+        "allocated_size": sum(entry["size"] for entry in used),
+        "active_size": sum(entry["size"] for entry in used),
+        "requested_size": sum(entry["requested_size"] for entry in used),
+        "stream": 0,
+        "segment_type": "small" if first.small else "large",
+        "segment_pool_id": (0, 0),
+        "is_expandable": False,
+        "frames": [],
+        "blocks": blocks,
+    }
+
+
+class Statistic:
+    """One metric of an allocator, such as the allocated bytes.
+
+    Each property has three values: for the large pool, the small pool, and both pools together.
+    """
+
+    __slots__ = ("_at_reset", "_current", "_freed", "_peak", "_rising")
+
+    def __init__(self) -> None:
+        self._current, self._freed, self._at_reset = [0, 0], [0, 0], [0, 0]
+        self._peak = [0, 0, 0]
+        # Values change with every tensor, so the peak is updated only before a value decreases.
+        self._rising = False
+
+    def add(self, small: int, change: int) -> None:
+        """Add `change` to the current value of a pool; `small` is 1 for the small pool."""
+        if change < 0:
+            if self._rising:
+                self._note_peak()
+            self._freed[small] -= change
+        else:
+            self._rising = True
+        self._current[small] += change
+
+    def set_to(self, small: int, value: int) -> None:
+        """Set the current value of a pool."""
+        self.add(small, value - self._current[small])
+
+    def _note_peak(self) -> None:
+        large, small = self._current
+        self._peak[:] = (
+            max(self._peak[0], large), max(self._peak[1], small), max(self._peak[2], large + small)
+        )  # fmt: skip
+        self._rising = False
+
+    @property
+    def current(self) -> list[int]:
+        """The current values."""
+        return _with_sum(self._current)
+
+    @property
+    def peak(self) -> list[int]:
+        """The largest values since the start or the last `reset_peak`."""
+        self._note_peak()
+        return self._peak
+
+    @property
+    def freed(self) -> list[int]:
+        """The sum of all decreases."""
+        return _with_sum(self._freed)
+
+    @property
+    def allocated(self) -> list[int]:
+        """The sum of all increases."""
+        values = zip(self._current, self._freed, self._at_reset, strict=True)
+        return _with_sum([now + freed - before for now, freed, before in values])
+
+    def reset_peak(self) -> None:
+        """Reset the peak to the current values."""
+        self._peak = self.current
+
+    def reset_accumulated(self) -> None:
+        """Set the sums of increases and decreases to zero."""
+        self._freed, self._at_reset = [0, 0], list(self._current)
+
+
+def _with_sum(pools: list[int]) -> list[int]:
+    return [*pools, sum(pools)]
 
 
 class DeviceMemory:

@@ -23,23 +23,24 @@ FORKED = (
     "use the 'spawn' start method"
 )
 
-SAME_DEVICE = "Expected all tensors to be on the same device, but "
+_SAME_DEVICE = "Expected all tensors to be on the same device, but "
 
 
-def two_devices(first: str, second: str) -> str:
-    """Return the message of element-wise operations; `first` is not the CPU."""
-    return f"{SAME_DEVICE}found at least two devices, {first} and {second}!"
+def two_devices(first: torch.device, second: torch.device) -> RuntimeError:
+    """Return the error of element-wise operations; `first` is not the CPU."""
+    return RuntimeError(f"{_SAME_DEVICE}found at least two devices, {first} and {second}!")
 
 
 def wrong_argument(
-    name: str, device: str, others: str, method: str, prefix: str = "wrapper_CUDA_"
-) -> str:
-    """Return the message of operations that check each argument.
+    name: str, device: torch.device, others: torch.device, method: str,
+    prefix: str = "wrapper_CUDA_",
+) -> RuntimeError:  # fmt: skip
+    """Return the error of operations that check each argument.
 
     `others` is the device of the first argument.
     """
-    return (
-        f"{SAME_DEVICE}got {name} is on {device}, different from other tensors on {others} "
+    return RuntimeError(
+        f"{_SAME_DEVICE}got {name} is on {device}, different from other tensors on {others} "
         f"(when checking argument in method {prefix}{method})"
     )
 
@@ -66,11 +67,10 @@ def _cuda_error(text: str, help_text: str, in_kernel: bool = False) -> Exception
     return CUDA_ERROR(text)
 
 
-def _search(name: str) -> str:
-    return (
-        f"Search for `{name}' in https://docs.nvidia.com/cuda/cuda-runtime-api/"
-        "group__CUDART__TYPES.html for more information."
-    )
+_SEARCH = (
+    "Search for `{}' in https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html "
+    "for more information."
+)
 
 
 def invalid_ordinal() -> Exception:
@@ -96,22 +96,17 @@ ADVICE_ON_FAKE_TENSORS = (
 
 def device_assertion() -> Exception:
     """Return the error for an index out of range in a CUDA kernel."""
-    return _cuda_error("device-side assert triggered", _search("cudaErrorAssert"), in_kernel=True)
+    help_text = _SEARCH.format("cudaErrorAssert")
+    return _cuda_error("device-side assert triggered", help_text, in_kernel=True)
 
 
 def initialization_error() -> Exception:
     """Return the error for an operation on a GPU tensor in a forked process."""
-    return _cuda_error("initialization error", _search("cudaErrorInitializationError"))
+    return _cuda_error("initialization error", _SEARCH.format("cudaErrorInitializationError"))
 
 
 def out_of_memory(
-    needed: int,
-    index: int,
-    total: int,
-    free: int,
-    allocated: int,
-    cached: int,
-    limit: int | None,
+    needed: int, index: int, total: int, free: int, allocated: int, cached: int, limit: int | None
 ) -> str:
     """Return the out-of-memory message. All sizes are in bytes.
 
@@ -138,12 +133,6 @@ def size(nbytes: int) -> str:
         if nbytes <= scale << 10:
             return f"{nbytes / scale:.2f} {unit}"
     return f"{nbytes / (1 << 30):.2f} GiB"
-
-
-def tensor_type(tensor: torch.Tensor, device_index: int) -> str:
-    """Return a tensor's type, such as `torch.cuda.FloatTensor`; index -1 is the CPU."""
-    name = tensor.type()
-    return name.replace("torch.", "torch.cuda.", 1) if device_index >= 0 else name
 
 
 def no_kernel(operation: str) -> str:

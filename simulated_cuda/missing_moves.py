@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,16 +84,10 @@ def _removable(call: ast.Call) -> Iterator[tuple[tuple[int, int], tuple[int, int
                 yield receiver, end
                 return
     for keyword in call.keywords:
-        if (
-            keyword.arg == "device"
-            and _is_device(keyword.value)
-            and not _creates_no_tensor(function)
-        ):
-            value = keyword.value
-            yield (
-                (keyword.lineno, keyword.col_offset),
-                (value.end_lineno, value.end_col_offset),
-            )
+        value = keyword.value
+        if keyword.arg == "device" and _is_device(value) and not _creates_no_tensor(function):
+            start = keyword.lineno, keyword.col_offset
+            yield start, (value.end_lineno, value.end_col_offset)
 
 
 def _is_device(value: ast.expr) -> bool:
@@ -106,13 +100,6 @@ def _creates_no_tensor(function: ast.expr) -> bool:
     """Return whether a function takes a `device` argument but creates no tensor or module."""
     text = ast.unparse(function)
     return text.endswith(("autocast", "Generator", "synchronize", ".to"))
-
-
-def _python_files(paths: Sequence[Path]) -> list[Path]:
-    files: list[Path] = []
-    for path in paths:
-        files += sorted(path.rglob("*.py")) if path.is_dir() else [path]
-    return files
 
 
 def main(paths: Sequence[Path], arguments: Sequence[str], gpus: settings.Settings) -> int:
@@ -132,7 +119,8 @@ def main(paths: Sequence[Path], arguments: Sequence[str], gpus: settings.Setting
         if not path.resolve().is_relative_to(root) or not path.exists():
             print(f"{path} is not a file or folder inside {root}", file=sys.stderr)
             return 2
-    moves = [move for file in _python_files(paths) for move in moves_in(file)]
+    files = (sorted(path.rglob("*.py")) if path.is_dir() else [path] for path in paths)
+    moves = [move for group in files for file in group for move in moves_in(file)]
     if not moves:
         print("No .to(device), .cuda() or device=... found.")
         return 0
@@ -148,30 +136,21 @@ def main(paths: Sequence[Path], arguments: Sequence[str], gpus: settings.Setting
             print("The tests must pass before moves are removed; see above.", file=sys.stderr)
             return 2
 
-        def is_detected(move: Move) -> bool:
-            target = copy / move.path.resolve().relative_to(root)
-            source = target.read_bytes()
-            target.write_bytes(move.removed_from(source))
-            status, _ = _run_tests(copy, arguments, gpus, timeout)
-            target.write_bytes(source)
-            return status != 0
-
-        return _report(root, moves, is_detected)
-
-
-def _report(root: Path, moves: list[Move], is_detected: Callable[[Move], bool]) -> int:
-    missed = []
-    for number, move in enumerate(moves, 1):
-        place = f"{move.path.resolve().relative_to(root)}:{move.line}: {move.text}"
-        detected = is_detected(move)
-        outcome = "detected" if detected else "MISSED  "
-        print(f"[{number}/{len(moves)}] {outcome} {place}", flush=True)
-        if not detected:
-            missed.append(place)
+        missed = []
+        for number, move in enumerate(moves, 1):
+            path = move.path.resolve().relative_to(root)
+            source = (copy / path).read_bytes()
+            (copy / path).write_bytes(move.removed_from(source))
+            detected = _run_tests(copy, arguments, gpus, timeout)[0] != 0
+            (copy / path).write_bytes(source)
+            description = f"{path}:{move.line}: {move.text}"
+            outcome = "detected" if detected else "MISSED  "
+            print(f"[{number}/{len(moves)}] {outcome} {description}", flush=True)
+            missed += [] if detected else [description]
     print(f"\n{len(moves) - len(missed)} of {len(moves)} removals were detected by a test.")
     if missed:
         print("No test fails without these moves, but the program may fail on a GPU without them:")
-        print("\n".join(f"  {place}" for place in missed))
+        print("\n".join(f"  {description}" for description in missed))
     return 1 if missed else 0
 
 

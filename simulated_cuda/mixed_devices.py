@@ -1,37 +1,52 @@
 """Operations on tensors from several devices, with the same device checks as on CUDA.
 
-PyTorch decomposes each operation into primitive operations. A dispatch mode, below autograd, checks
-each of them and runs it on the CPU. `rules.py` defines which devices they accept.
+Some public functions check devices before any primitive operation runs: `_CHECKS`. PyTorch then
+decomposes the function into primitive operations. A dispatch mode, below autograd, checks each of
+them and runs it on the CPU. `rules.py` defines which devices they accept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+import torch.nn.functional as F
+from torch import _VF
 from torch.utils._pytree import tree_leaves
 
-from . import composites, cuda_only_errors, foreach, rules
-from .places import CPU, index_of, move_storage, set_devices, storage_of, thread
+from . import cuda_only_errors, rules
+from .device_checks import check_named
+from .device_tags import (
+    CPU,
+    DispatchMode,
+    device_of,
+    index_of,
+    move_storage,
+    set_devices,
+    storage_of,
+    thread,
+)  # fmt: skip
+
+Tensor = torch.Tensor
+Check = Callable[..., None]
 
 
 def run(mode, func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     """Run an operation on tensors from several devices, or raise CUDA's error."""
-    check = composites.CHECKS.get(func)
-    if check is not None:
-        check(mode.machine, *args, **kwargs)
-    if func in (torch.ctc_loss, torch.nn.functional.ctc_loss):
+    if func in _CHECKS:
+        _CHECKS[func](*args, **kwargs)
+    if func in (torch.ctc_loss, F.ctc_loss):
         args, kwargs = _with_lengths_on_host(args, kwargs)
+    home = next((index_of(x) for x in tree_leaves(args) if isinstance(x, Tensor)), CPU)
     try:
-        with CheckedSteps(mode, _first_place(args)):
+        with CheckedSteps(mode, home):
             result = func(*args, **kwargs)
     except (IndexError, RuntimeError) as error:
         cuda_only_errors.explain_failed_index(func, args, error)
         cuda_only_errors.explain_missing_kernel(error)
         raise
-    if func is torch._VF._pad_packed_sequence:
+    if func is _VF._pad_packed_sequence:
         # PyTorch keeps the lengths on the CPU.
         move_storage(storage_of(result[1]), CPU, mode.memories)
     return result
@@ -45,17 +60,13 @@ def _with_lengths_on_host(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     names = ("log_probs", "targets", "input_lengths", "target_lengths")
     named = {**dict(zip(names, args, strict=False)), **kwargs}
     lengths = {name: named.get(name) for name in names[2:]}
-    if not all(isinstance(length, torch.Tensor) for length in lengths.values()):
+    if not all(isinstance(length, Tensor) for length in lengths.values()):
         return args, kwargs
     named |= {name: length.tolist() for name, length in lengths.items()}
     return (*(named.pop(name) for name in names), *args[len(names) :]), named
 
 
-def _first_place(values: Any) -> int:
-    return next((index_of(x) for x in tree_leaves(values) if isinstance(x, torch.Tensor)), CPU)
-
-
-class CheckedSteps(TorchDispatchMode):
+class CheckedSteps(DispatchMode):
     """Checks the devices of every primitive operation, runs it, and sets its result's device.
 
     `home` is the device of the first tensor argument of the whole operation. PyTorch creates
@@ -64,32 +75,198 @@ class CheckedSteps(TorchDispatchMode):
 
     def __init__(self, mode, home: int) -> None:
         super().__init__()
-        self.mode = mode
+        self.memories = mode.memories
         self.home = home
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        # Otherwise PyTorch imports its compiler at the first step, which takes seconds.
-        return False
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         """Check and run one primitive operation."""
         kwargs = kwargs or {}
-        device_indices = {
-            index_of(x) for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)
-        }
-        if len(device_indices) > 1:
-            device_index = rules.check(self.mode.machine, func, args, kwargs)
-        elif device_indices:
-            device_index = device_indices.pop()
+        indices = {index_of(x) for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)}
+        if len(indices) > 1:
+            device_index = rules.check(func, args, kwargs)
+        elif indices:
+            device_index = indices.pop()
         else:
             # PyTorch passes a device only if it creates a tensor with the options of an argument.
             device_index = self.home if kwargs.get("device") is not None else CPU
         result = func(*args, **kwargs)
-        if func._schema.name.startswith(f"aten::{foreach.PREFIX}"):
-            foreach.set_result_devices(result, args, self.mode.memories)
+        if func._schema.name.startswith(f"aten::{rules.FOREACH}"):
+            rules.set_devices_of_lists(result, args, self.memories)
         elif func._schema.name == "aten::_pack_padded_sequence":
-            set_devices(result[0], device_index, self.mode.memories)
+            set_devices(result[0], device_index, self.memories)
         elif device_index >= 0:
-            set_devices(result, device_index, self.mode.memories, guess=thread.backward_depth > 0)
+            set_devices(result, device_index, self.memories, guess=thread.backward_depth > 0)
         return result
+
+
+def _check_pair(text: str) -> Check:
+    """Return the check of a function whose first two tensors must be on the same device."""
+
+    def check(input, other, *args, **kwargs):
+        first, second = device_of(input), device_of(other)
+        if first != second:
+            raise RuntimeError(text.format(first, second))
+
+    return check
+
+
+def _check_list(text: str) -> Check:
+    """Return the check of a function of several tensors, passed as `f(a, b)` or `f([a, b])`."""
+
+    def check(*tensors, **kwargs):
+        nested = len(tensors) == 1 and isinstance(tensors[0], list | tuple)
+        devices = [
+            device_of(x) for x in (tensors[0] if nested else tensors) if isinstance(x, Tensor)
+        ]
+        for number, device in enumerate(devices):
+            if device != devices[0]:
+                raise RuntimeError(text.format(first=devices[0], number=number, device=device))
+
+    return check
+
+
+def _inner(input, other, **kwargs):
+    first, second = device_of(input).type, device_of(other).type
+    if first != second:
+        raise RuntimeError(
+            f"Expected tensor to have {first} DeviceType, but got tensor with {second} DeviceType "
+            "(while checking arguments for inner())"
+        )
+
+
+def _attention(query, key, value, attn_mask=None, *args, **kwargs):
+    devices = [device_of(tensor) for tensor in (query, key, value)]
+    if len(set(devices)) > 1:
+        raise RuntimeError(
+            "Expected query, key, and value to have the same device type, but got query.device: "
+            f"{devices[0]} key.device: {devices[1]} and value.device: {devices[2]} instead."
+        )
+    if isinstance(attn_mask, Tensor):
+        rules.check_attention_mask(query, attn_mask)
+
+
+def _recurrent(input, second, third, *args, **kwargs):
+    """`_VF.lstm`, `_VF.gru`, ...: for packed input, batch sizes come before the hidden state."""
+    packed = isinstance(second, Tensor) and second.dtype == torch.int64
+    hidden, weights = (third, args[0]) if packed else (second, third)
+    for name, tensors in (("hidden", _as_sequence(hidden)), ("parameter", weights)):
+        for tensor in tensors:
+            if index_of(tensor) != index_of(input):
+                raise RuntimeError(
+                    f"Input and {name} tensors are not at the same device, found input tensor at "
+                    f"{device_of(input)} and {name} tensor at {device_of(tensor)}"
+                )
+
+
+def _as_sequence(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def _recurrent_cell(method: str, state_name: str) -> Check:
+    """Return the check of a recurrent cell: on CUDA, two matrix products and a fused kernel."""
+
+    def check(input, hidden, w_ih, w_hh, b_ih=None, b_hh=None):
+        if index_of(input) == CPU:
+            return
+        states = _as_sequence(hidden)
+        check_named("mm", self=input, mat2=w_ih)
+        check_named("mm", self=states[0], mat2=w_hh)
+        tensors = {"input_gates": input, "hidden_gates": states[0], state_name: states[-1]}
+        check_named(method, **tensors, input_bias=b_ih, hidden_bias=b_hh)
+
+    return check
+
+
+def _root_mean_square_norm(input, normalized_shape, weight=None, *args, **kwargs):
+    check_named("__fused_rms_norm", input=input, weight=weight)
+
+
+def _native_batch_norm(input, weight, bias, running_mean, running_var, *args, **kwargs):
+    check_named(
+        "_native_batch_norm", input=input, weight=weight, bias=bias, running_mean=running_mean,
+        running_var=running_var,
+    )  # fmt: skip
+
+
+def _quantile(input, q, *args, **kwargs):
+    if isinstance(q, Tensor) and index_of(q) != index_of(input):
+        raise RuntimeError("quantile() q tensor must be on the same device as the input tensor")
+
+
+def _gradient(input, *args, spacing=None, **kwargs):
+    for step in _as_sequence(spacing):
+        if isinstance(step, Tensor) and index_of(step) != index_of(input):
+            raise RuntimeError(
+                "torch.gradient expected each tensor to be on the same device, but got devices "
+                f"{device_of(input)} and {device_of(step)}!"
+            )
+
+
+def _tensor_split(input, sections, *args, **kwargs):
+    if isinstance(sections, Tensor) and index_of(sections) != CPU:
+        raise RuntimeError(
+            "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on "
+            f"{device_of(sections)}"
+        )
+
+
+def _searchsorted(sorted_sequence, input, *args, sorter=None, **kwargs):
+    devices = [device_of(x) for x in (sorter, input) if isinstance(x, Tensor)]
+    if index_of(sorted_sequence) == index_of(input) and len(set(devices)) > 1:
+        raise RuntimeError(
+            "torch.searchsorted(): sorter and boundary tensors should have same device type, but "
+            f"got sorter tensor device type {devices[0]} and input value tensor device type "
+            f"{devices[1]}"
+        )
+
+
+def _segment_reduce(data, *args, lengths=None, offsets=None, **kwargs):
+    for name, tensor in (("lengths", lengths), ("offsets", offsets)):
+        if isinstance(tensor, Tensor) and index_of(tensor) != index_of(data):
+            raise RuntimeError(
+                f"Expected data.get_device() == {name}_value.get_device() to be true, but got "
+                "false.  (Could this error message be improved?  If so, please report an "
+                "enhancement request to PyTorch.)"
+            )
+
+
+def _as_method(name: str, check: Check) -> dict[Callable[..., Any], Check]:
+    """Return the same check for `torch.name` and `Tensor.name`."""
+    return {getattr(torch, name): check, getattr(Tensor, name): check}
+
+
+# Each check takes the function's arguments, and raises CUDA's error.
+_CHECKS: dict[Callable[..., Any], Check] = {
+    F.scaled_dot_product_attention: _attention,
+    **dict.fromkeys((F.rms_norm, torch.rms_norm), _root_mean_square_norm),
+    _VF.lstm_cell: _recurrent_cell("__thnn_fused_lstm_cell", "cx"),
+    _VF.gru_cell: _recurrent_cell("__thnn_fused_gru_cell", "hx"),
+    **dict.fromkeys((_VF.lstm, _VF.gru, _VF.rnn_tanh, _VF.rnn_relu), _recurrent),
+    **dict.fromkeys(
+        (torch.meshgrid, torch.cartesian_prod),
+        _check_list("meshgrid expects all tensors to have the same device"),
+    ),
+    torch.block_diag: _check_list(
+        "torch.block_diag: input tensors must all be on the same device. Input 0 is on device "
+        "{first} and input {number} is on device {device}"
+    ),
+    torch.linalg.multi_dot: _check_list(
+        "multi_dot(): all tensors must be on the same device but tensor 0 is on {first} and tensor "
+        "{number} on {device}"
+    ),
+    torch.gradient: _gradient,
+    torch.searchsorted: _searchsorted,
+    torch.segment_reduce: _segment_reduce,
+    torch.native_batch_norm: _native_batch_norm,
+    **_as_method("cholesky_solve", _check_pair(
+        "Expected b and A to be on the same device, but found b on {} and A on {} instead."
+    )),
+    **_as_method("take_along_dim", _check_pair(
+        "Expected tensor to have {} Device, but got tensor with {} Device (while checking "
+        "arguments for torch.take_along_dim():)"
+    )),
+    **_as_method("quantile", _quantile),
+    **_as_method("nanquantile", _quantile),
+    **_as_method("inner", _inner),
+    **_as_method("tensor_split", _tensor_split),
+}  # fmt: skip

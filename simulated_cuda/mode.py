@@ -11,36 +11,37 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
+from torch.utils._pytree import tree_leaves
 
 from . import (
     autocast,
     cuda_only_errors,
-    dlpack,
-    factories,
     generators,
     gradients,
     inspection,
     messages,
     mixed_devices,
-    moving,
+    placement,
     storages,
     tracebacks,
 )  # fmt: skip
-from .machine import Machine
-from .places import (
+from .device_tags import (
+    CPU,
     PLAIN,
     UNKNOWN,
+    DispatchMode,
+    index_of,
     move_storage,
-    place_of,
     set_devices,
     storage_of,
+    tag_of,
     thread,
 )  # fmt: skip
+from .machine import Machine
+from .memory import DeviceMemory
 
-Handler = Callable[["SimulatedCUDA", Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
-DeviceHandler = Callable[
-    ["SimulatedCUDA", Callable[..., Any], tuple[Any, ...], dict[str, Any], int], Any
-]
+# Takes this mode, the function, its args and its kwargs.
+Handler = Callable[["SimulatedCUDA", Callable[..., Any], tuple, dict[str, Any]], Any]
 
 # Results of `_common_device_index` other than a device index or `CPU`.
 _NO_TENSOR = -2
@@ -57,16 +58,14 @@ class SimulatedCUDA(TorchFunctionMode):
         self.machine = machine
         self.memories = machine.memories
         self.handlers: dict[Callable[..., Any], Handler] = {
-            **factories.handlers(),
-            **moving.handlers(),
+            **placement.handlers(),
             **inspection.handlers(),
-            **dlpack.handlers(),
             **gradients.handlers(),
             **storages.handlers(),
             **cuda_only_errors.handlers(),
         }
-        # For operations whose tensors are all on one simulated device.
-        self.device_handlers: dict[Callable[..., Any], DeviceHandler] = {
+        # For operations whose tensors are all on one simulated device: its index is an argument.
+        self.device_handlers: dict[Callable[..., Any], Callable[..., Any]] = {
             **generators.device_handlers(),
             **cuda_only_errors.device_handlers(),
         }
@@ -79,10 +78,10 @@ class SimulatedCUDA(TorchFunctionMode):
                 return handler(self, func, args, kwargs or {})
             if kwargs:
                 if "device" in kwargs:
-                    return factories.make(self, func, args, kwargs)
+                    return placement.make(self, func, args, kwargs)
                 device_index = _common_device_index((*args, *kwargs.values()))
                 if kwargs.get("generator") is not None:
-                    factories.check_generator(kwargs["generator"], device_index)
+                    placement.check_generator(kwargs["generator"], device_index)
             else:
                 kwargs = {}
                 device_index = _common_device_index(args)
@@ -146,7 +145,7 @@ class SimulatedCUDA(TorchFunctionMode):
             # A faster version of `set_devices`, since this code runs for every operation.
             try:
                 storage = storage_of(result)
-                if storage.place is not UNKNOWN:
+                if storage.device_tag is not UNKNOWN:
                     return result
                 has_cpu_storage = result.is_cpu
             except (NotImplementedError, RuntimeError):
@@ -173,9 +172,9 @@ def _common_device_index(values: Any) -> int:
         kind = type(value)
         if kind in PLAIN:
             try:
-                device_index = storage_of(value).place.index
+                device_index = storage_of(value).device_tag.index
             except (NotImplementedError, RuntimeError):
-                device_index = place_of(value).index
+                device_index = tag_of(value).index
         elif kind in _NO_TENSORS:
             continue
         elif kind is list or kind is tuple:
@@ -183,7 +182,7 @@ def _common_device_index(values: Any) -> int:
             if device_index == _NO_TENSOR:
                 continue
         elif isinstance(value, torch.Tensor):
-            device_index = place_of(value).index
+            device_index = tag_of(value).index
         else:
             continue
         if common == _NO_TENSOR:
@@ -191,3 +190,29 @@ def _common_device_index(values: Any) -> int:
         elif device_index != common:
             return _MIXED
     return common
+
+
+class EveryAllocation(DispatchMode):
+    """Sets the device of each tensor when it is created, so that peaks are exact.
+
+    A function mode receives only the results of functions called from Python. The backward pass and
+    the steps inside an operation run in C++; a dispatch mode receives their tensors too.
+    """
+
+    def __init__(self, memories: list[DeviceMemory]) -> None:
+        super().__init__()
+        self.memories = memories
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        """Run one operation and set its result's device to that of the enclosing operation."""
+        # Bypass the function mode: it has already handled this operation, or, in a backward pass,
+        # must not handle it.
+        with torch._C.DisableTorchFunction():
+            result = operation(*args, **(kwargs or {}))
+            device_index = thread.running
+            if device_index == CPU and thread.backward_depth:
+                tensors = (x for x in tree_leaves(args) if isinstance(x, torch.Tensor))
+                device_index = max((index_of(tensor) for tensor in tensors), default=CPU)
+            if device_index != CPU:
+                set_devices(result, device_index, self.memories, guess=thread.backward_depth > 0)
+            return result

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -32,29 +31,19 @@ def _mark_forked() -> None:
         machine.forked = machine.initialized
 
 
-def wrap_thread_start(mode: Any, bootstrap: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap the method that runs a new thread to activate the mode, which is per thread."""
+def wrap_run(mode: Any, run: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the method that runs a new thread, or a task in a pool's thread, to activate the mode.
 
-    def run(thread: threading.Thread) -> Any:
-        with mode:
-            return bootstrap(thread)
-
-    return run
-
-
-def wrap_task_run(mode: Any, run_task: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap the method that runs a task in a thread pool to activate the mode.
-
-    The pool's threads may have started before the simulation.
+    The mode is per thread, and a pool's threads may have started before the simulation.
     """
 
-    def run(*args: Any) -> Any:
+    def run_with_mode(*args: Any) -> Any:
         if mode in _get_current_function_mode_stack():
-            return run_task(*args)
+            return run(*args)
         with mode:
-            return run_task(*args)
+            return run(*args)
 
-    return run
+    return run_with_mode
 
 
 def lazy_init_replacement(machine: Machine) -> Callable[[], None]:

@@ -94,19 +94,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
         return (yield)
     memory = settings.parse_size(str(marker.kwargs.get("memory", "8GiB")))
     gpus = marker.args[0] if marker.args else marker.kwargs.get("gpus", 1)
-    with _simulation_for_test(before, gpus, memory):
-        return (yield)
-
-
-@contextlib.contextmanager
-def _simulation_for_test(before: Any, gpus: int, memory: int) -> Iterator[None]:
-    simulated_cuda.enable(gpus, memory)
     try:
-        yield
+        with simulated_cuda.simulated(gpus, memory):
+            return (yield)
     finally:
-        simulated_cuda.disable()
         if before is not None:
-            simulated_cuda.enable(before.machine.count, before.machine.total)
+            simulated_cuda.enable(*before.machine.arguments[:2])
 
 
 @pytest.fixture

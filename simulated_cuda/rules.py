@@ -1,48 +1,350 @@
 """Which devices each primitive operation accepts on CUDA, and the error it raises otherwise.
 
-A few operations have their own rules in `special_rules`, `indexing_rules`, `convolutions` and
-`foreach`. All others use one of the two checks in `arguments`.
+Each rule returns the index of the result's device or raises CUDA's error. File names in comments
+refer to PyTorch's source. Operations without a rule use one of the checks in `device_checks`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 
-from . import convolutions, foreach, indexing_rules, special_rules
-from .arguments import Rule, check_each, check_elementwise, tensor_arguments
-from .machine import Machine
-from .operations import ELEMENTWISE, MULTI_DEVICE, NO_CPU_SCALARS
+from . import convolutions, messages
+from .device_checks import (
+    ELEMENTWISE,
+    Argument,
+    Rule,
+    check_each,
+    check_elementwise,
+    check_named,
+    tensor_arguments,
+    two_devices,
+)  # fmt: skip
+from .device_tags import CPU, device_at, device_of, index_of, set_devices
 
-_SPECIAL: dict[str, Rule] = {
-    **special_rules.RULES, **indexing_rules.RULES, **convolutions.RULES, **foreach.RULES
-}  # fmt: skip
+# These accept tensors from several devices; the result is on the first tensor's device.
+_MULTI_DEVICE = frozenset({
+    "_copy_from", "_foreach_copy", "_has_compatible_shallow_copy_type", "_to_copy", "copy",
+    "is_same_size", "is_set_to", "resize_as", "as_strided_scatter", "diagonal_scatter",
+    "select_scatter", "slice_scatter", "set", "slice_inverse",
+})  # fmt: skip
+# Only the in-place form of `normal` is element-wise, and it takes no other tensor. The others are
+# composed of element-wise operations, the first of which checks the devices.
+_ELEMENTWISE = (ELEMENTWISE - {"normal"}) | {"allclose", "isclose", "ldexp", "soft_margin_loss"}
+# Element-wise operations that do not accept CPU scalars.
+_NO_CPU_SCALARS = frozenset({"binary_cross_entropy", "smooth_l1_loss"})
+# Overloads of element-wise operations that use the generated wrapper.
+_CHECKED_OVERLOADS = frozenset(
+    f"{name}.{overload}" for name in ("clamp", "clamp_min", "clamp_max")
+    for overload in ("Tensor", "Tensor_out")
+)  # fmt: skip
+FOREACH = "_foreach_"
+
+_RULES: dict[str, Rule] = dict.fromkeys(
+    ("convolution", "convolution_overrideable", "_convolution", "mkldnn_convolution"),
+    convolutions.check_convolution,
+)
 
 
-def check(machine: Machine, func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> int:
+def check(func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> int:
     """Return the device of the result of a primitive operation on tensors from several devices.
 
     Raises CUDA's error if the operation does not accept these devices.
     """
-    base = func._schema.name.partition("::")[2]
-    special = _SPECIAL.get(base)
-    if special is not None:
-        return special(machine, func, args, kwargs)
-    if base.startswith(foreach.PREFIX):
-        return foreach.check(machine, func, args, kwargs)
-    arguments = list(tensor_arguments(func, args, kwargs))
-    if base in MULTI_DEVICE or base.rstrip("_") in MULTI_DEVICE:
+    name = func._schema.name.partition("::")[2]
+    if name in _RULES:
+        return _RULES[name](func, args, kwargs)
+    if name.startswith(FOREACH):
+        return _check_foreach(func, args, kwargs)
+    arguments = tensor_arguments(func, args, kwargs)
+    if name in _MULTI_DEVICE or name.rstrip("_") in _MULTI_DEVICE:
         return arguments[0].device_index
-    base_name = base.removesuffix("_")
-    full_name = (
-        f"{base_name}.{func._schema.overload_name}" if func._schema.overload_name else base_name
+    name = name.removesuffix("_")
+    if name in _ELEMENTWISE and f"{name}.{func._schema.overload_name}" not in _CHECKED_OVERLOADS:
+        return check_elementwise(arguments, name not in _NO_CPU_SCALARS)
+    return check_each(func, arguments)
+
+
+def _rule(*names: str) -> Callable[[Rule], Rule]:
+    """Return a decorator that adds a rule for the operations in `names`."""
+
+    def add(rule: Rule) -> Rule:
+        _RULES.update(dict.fromkeys(names, rule))
+        return rule
+
+    return add
+
+
+@_rule("_pack_padded_sequence")
+def pack_padded_sequence(func, args, kwargs):
+    """The lengths must be on the CPU (PackedSequence.cpp)."""
+    lengths = args[1]
+    if index_of(lengths) != CPU:
+        dtype = lengths.type().rpartition(".")[2].removesuffix("Tensor")
+        raise RuntimeError(
+            "'lengths' argument should be a 1D CPU int64 tensor, but got "
+            f"{lengths.dim()}D {device_of(lengths)} {dtype} tensor"
+        )
+    return index_of(args[0])
+
+
+@_rule("where")
+def _where(func, args, kwargs):
+    """`where` moves all CPU scalars to the device before the check."""
+    arguments = tensor_arguments(func, args, kwargs)
+    return check_elementwise([a for a in arguments if a.tensor.dim() or a.device_index != CPU])
+
+
+@_rule("mse_loss")
+def _mse_loss(func, args, kwargs):
+    """The subtraction accepts a CPU scalar; the mean that follows does not."""
+    device_index = check_elementwise(tensor_arguments(func, args, kwargs))
+    if args[2:3] != (0,) and not any(tensor.dim() for tensor in args[:2]):
+        raise messages.two_devices(*map(device_of, args[:2]))
+    return device_index
+
+
+@_rule("embedding")
+def _embedding(func, args, kwargs):
+    """Runs as `index_select` on the weight."""
+    return check_named("_index_select", self=args[0], index=args[1])
+
+
+@_rule("mv")
+def _matrix_vector(func, args, kwargs):
+    """Runs as `addmv_` on a result that is created on the vector's device."""
+    return check_named("addmv_", self=args[1], mat=args[0], vec=args[1])
+
+
+@_rule("_trilinear")
+def _trilinear(func, args, kwargs):
+    """Runs as two batched matrix products on CUDA."""
+    check_named("bmm", self=args[0], mat2=args[1])
+    return check_named("bmm", self=args[0], mat2=args[2])
+
+
+@_rule("masked_scatter")
+def _masked_scatter(func, args, kwargs):
+    """Runs as `masked_scatter_` on a copy."""
+    return check_named("_masked_scatter_", self=args[0], mask=args[1], source=args[2])
+
+
+@_rule("put")
+def _put(func, args, kwargs):
+    """Runs as `put_` on a copy."""
+    return check_named("_put_", self=args[0], index=args[1], source=args[2])
+
+
+def _result_on_first_device(*names: str) -> Rule:
+    """Return the rule for operations that create their result on the first tensor's device."""
+
+    def rule(func: Any, args: tuple, kwargs: dict) -> int:
+        base = func._schema.name.partition("::")[2].rstrip("_")
+        return check_named(f"out_{base}_out", **dict(zip(names, args, strict=False)))
+
+    return rule
+
+
+def _result_on_device_of(position: int) -> Rule:
+    """Return the rule for element-wise operations that create their result before the check.
+
+    The result is created on the device of the argument at `position`.
+    """
+
+    def rule(func: Any, args: tuple, kwargs: dict) -> int:
+        result = Argument("result", args[position], written=True)
+        return check_elementwise([result, *tensor_arguments(func, args, kwargs)])
+
+    return rule
+
+
+def _not_on_cuda(name: str) -> Rule:
+    def rule(func: Any, args: tuple, kwargs: dict) -> int:
+        raise NotImplementedError(messages.no_kernel(name))
+
+    return rule
+
+
+_RULES |= {
+    **dict.fromkeys(("logical_and", "logical_or", "logical_xor"), _result_on_device_of(0)),
+    "soft_margin_loss": _result_on_device_of(0),
+    "binary_cross_entropy_with_logits": _result_on_device_of(1),
+    "histogram": _not_on_cuda("histogram.bins_tensor"),
+    "_histogramdd_from_bin_tensors": _not_on_cuda("_histogramdd_from_bin_tensors"),
+    "complex": _result_on_first_device("real", "imag"),
+    "polar": _result_on_first_device("abs", "angle"),
+    "linalg_lstsq": _result_on_first_device("self", "b"),
+    "addr_": _result_on_first_device("self", "vec1", "vec2"),
+    # The argument `dummy` is on no GPU.
+    "_nested_view_from_jagged": lambda func, args, kwargs: index_of(args[0]),
+}
+
+
+@_rule("_ctc_loss")
+def _ctc_loss(func, args, kwargs):
+    """Targets may be on any device; lengths must be on the same device as the input."""
+    return check_each(
+        func, [a for a in tensor_arguments(func, args, kwargs) if a.name != "targets"]
     )
-    if base_name in ELEMENTWISE and full_name not in _CHECKED_OVERLOADS:
-        return check_elementwise(machine, arguments, base_name not in NO_CPU_SCALARS)
-    return check_each(machine, func, arguments)
 
 
-# Overloads of element-wise operations that use the generated wrapper.
-_CHECKED_OVERLOADS = {
-    f"{name}.{overload}" for name in ("clamp", "clamp_min", "clamp_max")
-    for overload in ("Tensor", "Tensor_out")
-}  # fmt: skip
+@_rule("stack", "_stack")
+def _stack(func, args, kwargs):
+    """Runs as `cat` after a dimension is added to each tensor."""
+    has_out = any(argument.is_out for argument in func._schema.arguments)
+    method = "cat_out_out" if has_out else "cat"
+    return check_each(func, tensor_arguments(func, args, kwargs), method)
+
+
+@_rule("_scaled_dot_product_flash_attention_for_cpu")
+def _masked_attention(func, args, kwargs):
+    """On CUDA, attention with a mask uses another kernel if the sizes allow it."""
+    mask = kwargs.get("attn_mask")
+    if mask is None or len({index_of(tensor) for tensor in args[:3]}) > 1:
+        return check_each(func, tensor_arguments(func, args, kwargs))
+    return check_attention_mask(args[0], mask)
+
+
+def check_attention_mask(query: torch.Tensor, mask: torch.Tensor) -> int:
+    """Check that the mask is on the query's device, and return that device's index.
+
+    The error message depends on the kernel that CUDA would select.
+    """
+    query_index, mask_index = index_of(query), index_of(mask)
+    if query_index == CPU and mask_index != CPU:
+        raise NotImplementedError(messages.no_kernel("_scaled_dot_product_flash_attention_for_cpu"))
+    if query_index != mask_index and query.shape[-1] % (4 if query.dtype == torch.float32 else 8):
+        raise two_devices(query_index, mask_index)
+    return check_named("__scaled_dot_product_efficient_attention", query=query, attn_bias=mask)
+
+
+@_rule("native_batch_norm")
+def _batch_norm(func, args, kwargs):
+    """Runs in cuDNN if the input meets its conditions (native/Normalization.cpp)."""
+    signal, weight, bias, mean, variance, training = args[:6]
+    has_weight_and_bias = weight is not None and bias is not None
+    statistics = (mean is None) == (variance is None) and (mean is not None or training)
+    uses_cudnn = index_of(signal) >= 0 and signal.dim() >= 3 and has_weight_and_bias and statistics
+    method = "_cudnn_batch_norm" if uses_cudnn else "_native_batch_norm"
+    return check_each(func, tensor_arguments(func, args, kwargs), method)
+
+
+@_rule("index", "_unsafe_index")
+def _index(func, args, kwargs):
+    """Indices may be on the CPU."""
+    source = index_of(args[0])
+    for index in args[1]:
+        if index is not None and index_of(index) not in (CPU, source):
+            raise RuntimeError(
+                "indices should be either on cpu or on the same device as the indexed tensor "
+                f"({device_at(source)})"
+            )
+    return source
+
+
+@_rule("index_put", "index_put_", "_unsafe_index_put", "_index_put_impl_")
+def _index_put(func, args, kwargs):
+    """Values must be on the tensor's device or be a CPU scalar; indices may be on any device."""
+    source, values = index_of(args[0]), args[2]
+    if index_of(values) != source and not (index_of(values) == CPU and values.dim() == 0):
+        raise two_devices(source, index_of(values))
+    return source
+
+
+@_rule("index_fill", "index_fill_")
+def _index_fill(func, args, kwargs):
+    """The index must be on the tensor's device. The value is not checked: it becomes a number."""
+    source, index = index_of(args[0]), index_of(args[2])
+    if source != index:
+        raise two_devices(source, index)
+    return source
+
+
+@_rule("masked_fill", "masked_fill_")
+def _masked_fill(func, args, kwargs):
+    """The mask must be on the tensor's device; the value may be a CPU scalar."""
+    source, mask = index_of(args[0]), index_of(args[1])
+    if source == CPU and func._schema.overload_name == "Tensor":
+        raise RuntimeError("masked_fill_: Expected inputs to be on same device")
+    if source != mask:
+        raise RuntimeError(
+            "expected self and mask to be on the same device, but got mask on "
+            f"{device_at(mask)} and self on {device_at(source)}"
+        )
+    return source
+
+
+@_rule("_unsafe_masked_index")
+def _masked_index(func, args, kwargs):
+    """Runs as `index` followed by `masked_fill`."""
+    _index(func, (args[0], args[2]), kwargs)
+    return _masked_fill(func, args[:2], kwargs)
+
+
+@_rule("_unsafe_masked_index_put_accumulate")
+def _masked_index_put(func, args, kwargs):
+    """Runs as `masked_fill` of the values, then an accumulating `index_put` (no CPU scalars)."""
+    values = _masked_fill(func, (args[3], args[1]), kwargs)
+    source = index_of(args[0])
+    if values == CPU != source:
+        raise RuntimeError(
+            f"expected device {device_at(source)} but got device cpu for value tensor"
+        )
+    if values != source:
+        raise two_devices(source, values)
+    return source
+
+
+_STEP_SCALARS = ("lr", "grad_scale", "found_inf")
+
+
+@_rule("_fused_adam_", "_fused_adamw_", "_fused_sgd_", "_fused_adagrad_")
+def _fused_step(func, args, kwargs):
+    """A step of a fused optimizer; a tensor `lr` may be on the CPU (FusedAdamKernel.cu)."""
+    arguments = tensor_arguments(func, args, kwargs)
+    if func._schema.overload_name == "tensor_lr":
+        for argument in arguments:
+            is_lr_on_cpu = argument.name == "lr" and argument.device_index == CPU
+            is_wrong = argument.device_index != arguments[0].device_index and not is_lr_on_cpu
+            if argument.name in _STEP_SCALARS and is_wrong:
+                raise RuntimeError(f"{argument.name} must be on the same GPU device as the params")
+        arguments = [a for a in arguments if a.name not in _STEP_SCALARS]
+    return check_each(func, arguments)
+
+
+# These run as `clamp_min` or `clamp_max`, whose generated wrapper checks the arguments.
+_AS_CLAMP = {"maximum": "min", "minimum": "max", "clamp_min": "min", "clamp_max": "max"}
+
+
+def _check_foreach(func, args, kwargs):
+    """Check an operation on lists of tensors, such as `torch._foreach_add_`.
+
+    If the tensors of a list are on several devices, PyTorch runs the operation once per position of
+    the lists (`can_use_fast_route` in ATen/native/ForeachUtils.h). Tensors at the same position
+    must be on the same device.
+    """
+    name = func._schema.name.partition("::")[2].removeprefix(FOREACH)
+    limit = _AS_CLAMP.get(name.removesuffix("_"))
+    values = (*args, *kwargs.values())
+    lists = [
+        value for value in values
+        if isinstance(value, list | tuple) and value and isinstance(value[0], torch.Tensor)
+    ]  # fmt: skip
+    single = [value for value in values if isinstance(value, torch.Tensor)]
+    for tensors in zip(*lists, strict=False):
+        if limit is not None and len(tensors) == 2:
+            method = f"clamp_{limit}{'__' if name.endswith('_') else '_'}Tensor"
+            check_named(method, **{"self": tensors[0], limit: tensors[1]})
+        elif name.removesuffix("_") != "copy":
+            check_elementwise([Argument("self", tensor) for tensor in (*tensors, *single)])
+    return index_of(lists[0][0])
+
+
+def set_devices_of_lists(results: Any, args: tuple, memories: list[Any]) -> None:
+    """Set the device of each result to that of the first list's tensor at the same position."""
+    if isinstance(results, list | tuple):
+        for result, tensor in zip(results, args[0], strict=False):
+            if index_of(tensor) >= 0:
+                set_devices(result, index_of(tensor), memories)

@@ -1,4 +1,8 @@
-"""Device handling of storages: creating, resizing and sharing them, and `Tensor.set_`."""
+"""Device handling of storages: creating, resizing, sharing, saving and loading them.
+
+A checkpoint stores a device such as `cuda:0`, in PyTorch's file format: a file saved with a
+simulated GPU can be loaded with a real one, and vice versa.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,26 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import serialization
 from torch.overrides import _get_current_function_mode_stack
 
 from . import messages
+from .device_tags import (
+    CPU,
+    DeviceTag,
+    device_at,
+    index_of,
+    move_storage,
+    set_devices,
+    storage_of,
+)  # fmt: skip
 from .machine import Machine
-from .places import CPU, Place, index_of, move_storage, set_devices, storage_of
 
 Tensor = torch.Tensor
 # The position of the argument `device` of `Tensor._make_wrapper_subclass`.
 _DEVICE_POSITION = 7
+# Lower than the priority of PyTorch's CPU package (10), so that these functions run first.
+_PRIORITY = 5
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
@@ -35,14 +50,13 @@ def wrap_set(mode, set_: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(source, Tensor):
             origin = index_of(source)
         else:
-            origin = getattr(source, "_untyped_storage", source).place.index
+            origin = getattr(source, "_untyped_storage", source).device_tag.index
         # Without the mode, PyTorch is making a copy inside an operation, which is always valid.
         if target != origin and mode in _get_current_function_mode_stack():
-            name = mode.machine.name
             raise RuntimeError(
-                f'Attempted to set the storage of a tensor on device "{name(target)}" to a storage '
-                f'on different device "{name(origin)}".  This is no longer allowed; the devices '
-                "must match."
+                f'Attempted to set the storage of a tensor on device "{device_at(target)}" to a '
+                f'storage on different device "{device_at(origin)}".  This is no longer allowed; '
+                "the devices must match."
             )
         return set_(tensor, source, *args, **kwargs)
 
@@ -65,7 +79,7 @@ def wrap_make_wrapper_subclass(mode, create: Callable[..., Tensor]) -> Callable[
             kwargs["device"] = "cpu"
         result = create(*args, **kwargs)
         # A wrapper has no memory of its own, so nothing is allocated for it.
-        storage_of(result).place = Place(device_index)
+        storage_of(result).device_tag = DeviceTag(device_index)
         return result
 
     return staticmethod(make_wrapper_subclass)
@@ -97,7 +111,7 @@ def resize_(mode, func, args, kwargs):
 
 def _update_allocation(storage: torch.UntypedStorage, device_index: int, machine: Machine) -> None:
     """Update the allocated memory of a storage whose size may have changed."""
-    if storage.place.nbytes != storage.nbytes():
+    if storage.device_tag.nbytes != storage.nbytes():
         move_storage(storage, device_index, machine.memories)
 
 
@@ -117,11 +131,11 @@ def replacements(machine: Machine) -> dict[str, Any]:
         return storage
 
     def device(storage: torch.UntypedStorage) -> torch.device:
-        device_index = storage.place.index
-        return machine.devices[device_index] if device_index >= 0 else real_device.__get__(storage)
+        device_index = storage.device_tag.index
+        return device_at(device_index) if device_index >= 0 else real_device.__get__(storage)
 
     def resize_storage(storage: torch.UntypedStorage, size: int) -> torch.UntypedStorage:
-        device_index = storage.place.index
+        device_index = storage.device_tag.index
         result = resize(storage, size)
         if device_index >= 0:
             _update_allocation(storage, device_index, machine)
@@ -139,3 +153,30 @@ def replacements(machine: Machine) -> dict[str, Any]:
         "resize_": resize_storage,
         "_share_cuda_": share,
     }
+
+
+def install_in_files(machine: Machine) -> None:
+    """Register the simulated devices with PyTorch's serialization."""
+
+    def tag(storage: Any) -> str | None:
+        inner = getattr(storage, "_untyped_storage", storage)
+        device_index = inner.device_tag.index
+        return None if device_index == CPU else f"cuda:{device_index}"
+
+    def restore(storage: Any, location: str) -> Any:
+        if not str(location).startswith("cuda"):
+            return None
+        # Raises PyTorch's own errors if CUDA is not available or has fewer devices.
+        device = serialization._validate_device(location, "cuda")
+        machine.touch()
+        inner = getattr(storage, "_untyped_storage", storage)
+        move_storage(inner, device.index or 0, machine.memories)
+        return storage
+
+    serialization.register_package(_PRIORITY, tag, restore)
+
+
+def uninstall_from_files() -> None:
+    """Undo `install_in_files`."""
+    registry = serialization._package_registry
+    registry[:] = [entry for entry in registry if entry[0] != _PRIORITY]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from types import TracebackType
 from typing import Any
 
-from .cuda_api import resolve_device_index
+from .device_tags import device_at
 from .machine import Machine
 
 
@@ -36,10 +36,10 @@ class Stream:
     """A stream whose work is always complete; replaces `torch.cuda.Stream` and `torch.Stream`."""
 
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
-        self.device = _machine().devices[resolve_device_index(_machine(), device)]
+        self.device_index = _machine().resolve_gpu(device)
+        self.device = device_at(self.device_index)
         self.priority = priority
         self.cuda_stream = self.stream_id = self.native_handle = id(self)
-        self.device_index = self.device.index
         # DeviceType::CUDA in c10/core/DeviceType.h.
         self.device_type = 1
         self._previous: list[tuple[Stream | None, int]] = []
@@ -57,14 +57,10 @@ class Stream:
         """Return False: CUDA graphs are not simulated."""
         return False
 
-    def synchronize(self) -> None:
+    def synchronize(self, other: Any = None) -> None:
         """Return immediately: all work is complete."""
 
-    def wait_event(self, event: Event) -> None:
-        """Return immediately: all work is complete."""
-
-    def wait_stream(self, stream: Stream) -> None:
-        """Return immediately: all work is complete."""
+    wait_event = wait_stream = synchronize
 
     def record_event(self, event: Event | None = None) -> Event:
         """Record `event`, or a new event, and return it."""
@@ -73,16 +69,12 @@ class Stream:
         return event
 
     def __enter__(self) -> Stream:
-        previous = _current.by_device.get(self.device_index), _machine().current
-        self._previous.append(previous)
+        self._previous.append((_current.by_device.get(self.device_index), _machine().current))
         _machine().current = self.device_index
         _current.by_device[self.device_index] = self
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:  # fmt: skip
+    def __exit__(self, *details: object) -> None:
         stream, _machine().current = self._previous.pop()
         if stream is None:
             _current.by_device.pop(self.device_index, None)
@@ -119,11 +111,10 @@ class Event:
         """Return True: all work before the event is complete."""
         return True
 
-    def wait(self, stream: Stream | None = None) -> None:
+    def synchronize(self, stream: Stream | None = None) -> None:
         """Return immediately: all work before the event is complete."""
 
-    def synchronize(self) -> None:
-        """Return immediately: all work before the event is complete."""
+    wait = synchronize
 
     def elapsed_time(self, end_event: Event) -> float:
         """Return the milliseconds between two recorded events; raise ValueError as PyTorch does."""
@@ -147,19 +138,16 @@ class CudaEvent(Event):
         super().__init__(enable_timing=enable_timing)
 
 
-class StreamContext:
+class StreamContext(contextlib.ExitStack):
     """`with torch.cuda.stream(stream)`; None changes nothing."""
 
     def __init__(self, stream: Stream | None) -> None:
+        super().__init__()
         self.stream = stream
 
     def __enter__(self) -> None:
         if self.stream is not None:
-            self.stream.__enter__()
-
-    def __exit__(self, *details: Any) -> None:
-        if self.stream is not None:
-            self.stream.__exit__(*details)
+            self.enter_context(self.stream)
 
 
 def replacements(machine: Machine) -> dict[str, Any]:
@@ -169,29 +157,25 @@ def replacements(machine: Machine) -> dict[str, Any]:
     _default.clear()
 
     def default_stream(device: Any = None) -> Stream:
-        index = resolve_device_index(machine, device)
+        index = machine.resolve_gpu(device)
         if index not in _default:
             _default[index] = Stream(index)
             _default[index].cuda_stream = _default[index].stream_id = 0
         return _default[index]
 
     def current_stream(device: Any = None) -> Stream:
-        index = resolve_device_index(machine, device)
-        return _current.by_device.get(index) or default_stream(device)
+        return _current.by_device.get(machine.resolve_gpu(device)) or default_stream(device)
 
     def set_stream(stream: Stream | None) -> None:
         if stream is not None:
             _current.by_device[stream.device_index] = stream
-
-    def stream(stream: Stream | None) -> StreamContext:
-        return StreamContext(stream)
 
     return {
         "Stream": Stream,
         "ExternalStream": ExternalStream,
         "Event": CudaEvent,
         "StreamContext": StreamContext,
-        "stream": stream,
+        "stream": lambda stream: StreamContext(stream),
         "current_stream": current_stream,
         "default_stream": default_stream,
         "set_stream": set_stream,

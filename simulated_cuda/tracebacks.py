@@ -6,14 +6,14 @@ import os
 from pathlib import Path
 from types import TracebackType
 
-_PACKAGE_FOLDER = str(Path(__file__).parent) + os.sep
+_FOLDER = str(Path(__file__).parent)
 
 
 def without_simulator(traceback: TracebackType | None) -> TracebackType | None:
     """Return the traceback without the frames of this package's files."""
     entries = []
     while traceback is not None:
-        if not traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE_FOLDER):
+        if traceback.tb_frame.f_code.co_filename.rpartition(os.sep)[0] != _FOLDER:
             entries.append(traceback)
         traceback = traceback.tb_next
     # Not recursive: if the error is a RecursionError, the stack is nearly full.

@@ -1,7 +1,13 @@
-"""Features of CUDA that are not simulated: using one raises `NotSimulatedError` with advice."""
+"""Features of CUDA that are not simulated: using one raises `NotSimulatedError` with advice.
+
+PyTorch's compilers and its profiler give a warning instead.
+"""
 
 from __future__ import annotations
 
+import functools
+import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -9,77 +15,56 @@ import torch
 
 from . import messages
 
-_HARDWARE_QUERIES = ("utilization", "memory_usage", "temperature", "power_draw", "clock_rate")
-_ADVICE_ON_QUERIES = "A simulated GPU has no sensors. Run this query on a machine with a GPU."
-_GRAPHS = ("CUDAGraph", "graph", "make_graphed_callables", "graph_pool_handle")
-_ADVICE_ON_GRAPHS = (
-    "A simulated GPU has no queue of kernels to record. Run the operations without a CUDA graph, "
-    "or use a machine with a GPU."
-)
-_HISTORY = ("_record_memory_history", "_dump_snapshot")
-_ADVICE_ON_HISTORY = (
-    "Memory statistics are simulated, but a history of the allocations is not. Use "
-    "torch.cuda.memory_stats() or torch.cuda.memory_snapshot()."
-)
-_INTERNALS = (
-    "cudart", "current_blas_handle", "current_solver_handle", "caching_allocator_alloc",
-    "caching_allocator_delete", "CUDAPluggableAllocator", "change_current_allocator", "MemPool",
-    "_compile_kernel", "GreenContext",
+_INTERNALS = "The function gives direct access to CUDA. Run this code on a machine with a GPU."
+_LIBRARIES = "A simulated GPU does not use cuBLAS or cuFFT. Run this code on a machine with a GPU."
+# Names in `torch.cuda`, and the advice in their errors.
+_IN_CUDA = {
+    "utilization memory_usage temperature power_draw clock_rate":
+        "A simulated GPU has no sensors. Run this query on a machine with a GPU.",
+    "CUDAGraph graph make_graphed_callables graph_pool_handle":
+        "A simulated GPU has no queue of kernels to record. Run the operations without a CUDA "
+        "graph, or use a machine with a GPU.",
+    "memory._record_memory_history memory._dump_snapshot":
+        "Memory statistics are simulated, but a history of the allocations is not. Use "
+        "torch.cuda.memory_stats() or torch.cuda.memory_snapshot().",
+    "cudart current_blas_handle current_solver_handle caching_allocator_alloc "
+    "caching_allocator_delete CUDAPluggableAllocator change_current_allocator MemPool "
+    "_compile_kernel GreenContext": _INTERNALS,
+}  # fmt: skip
+# Names in other modules. Some are new or gone in some version of PyTorch.
+_ELSEWHERE = (
+    (torch.cuda.tunable, _LIBRARIES,
+     "get_validators get_rotating_buffer_size tune_gemm_in_file mgpu_tune_gemm_in_file"),
+    (torch.cuda.gds, "Use torch.save and torch.load, or a machine with a GPU.",
+     "GdsFile gds_register_buffer gds_deregister_buffer"),
+    (torch.cuda.sparse, 'Use torch.sparse_coo_tensor(indices, values, device="cuda").',
+     "BFloat16Tensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
+     "LongTensor ShortTensor"),
+    (getattr(torch.cuda, "green_contexts", None), _INTERNALS, "GreenContext"),
+    (torch.backends.cuda, _LIBRARIES, "cublas_workspace_size cublaslt_workspace_size"),
 )  # fmt: skip
-_ADVICE_ON_INTERNALS = (
-    "The function gives direct access to CUDA. Run this code on a machine with a GPU."
-)
-
-
-_TUNABLE = (
-    "get_validators", "get_rotating_buffer_size", "tune_gemm_in_file", "mgpu_tune_gemm_in_file",
-)  # fmt: skip
-_WORKSPACES = ("cublas_workspace_size", "cublaslt_workspace_size")
-_ADVICE_ON_LIBRARIES = (
-    "A simulated GPU does not use cuBLAS or cuFFT. Run this code on a machine with a GPU."
-)
-_DIRECT_STORAGE = ("GdsFile", "gds_register_buffer", "gds_deregister_buffer")
-_ADVICE_ON_STORAGE = "Use torch.save and torch.load, or a machine with a GPU."
-_SPARSE_TYPES = (
-    "BFloat16Tensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
-    "IntTensor", "LongTensor", "ShortTensor",
-)  # fmt: skip
-_ADVICE_ON_SPARSE_TYPES = 'Use torch.sparse_coo_tensor(indices, values, device="cuda").'
 
 
 def replacements() -> dict[str, Callable[..., Any]]:
     """Return the replacements for functions and classes of `torch.cuda`, by name."""
-    groups = (
-        (_HARDWARE_QUERIES, "", _ADVICE_ON_QUERIES),
-        (_GRAPHS, "", _ADVICE_ON_GRAPHS),
-        (_HISTORY, "memory.", _ADVICE_ON_HISTORY),
-        (_INTERNALS, "", _ADVICE_ON_INTERNALS),
-    )
     return {
-        name: _not_simulated(torch.cuda, name, advice, prefix)
-        for names, prefix, advice in groups
-        for name in names
+        name.removeprefix("memory."): _not_simulated(torch.cuda, name, advice)
+        for names, advice in _IN_CUDA.items()
+        for name in names.split()
     }
 
 
 def other_replacements() -> list[tuple[object, str, Any]]:
     """Return the owner, name and replacement of each unsupported attribute elsewhere."""
-    groups = (
-        (torch.cuda.tunable, _TUNABLE, _ADVICE_ON_LIBRARIES),
-        (torch.cuda.gds, _DIRECT_STORAGE, _ADVICE_ON_STORAGE),
-        (torch.cuda.sparse, _SPARSE_TYPES, _ADVICE_ON_SPARSE_TYPES),
-        (getattr(torch.cuda, "green_contexts", None), ("GreenContext",), _ADVICE_ON_INTERNALS),
-        (torch.backends.cuda, _WORKSPACES, _ADVICE_ON_LIBRARIES),
-    )
     found = [
         (owner, name, _not_simulated(owner, name, advice))
-        for owner, names, advice in groups
-        for name in names
-        if hasattr(owner, name)  # the others are new or gone in some version of PyTorch
+        for owner, advice, names in _ELSEWHERE
+        for name in names.split()
+        if hasattr(owner, name)
     ]
     plans = torch.backends.cuda.cuFFTPlanCache
     for name in ("size", "max_size"):
-        refuse = _refusal(f"torch.backends.cuda.cufft_plan_cache.{name}", _ADVICE_ON_LIBRARIES)
+        refuse = _refusal(f"torch.backends.cuda.cufft_plan_cache.{name}", _LIBRARIES)
         found.append((plans, name, property(refuse, refuse)))
     return [
         *found,
@@ -104,10 +89,64 @@ def _refusal(name: str, advice: str) -> Callable[..., Any]:
     return refuse
 
 
-def _not_simulated(owner: Any, name: str, advice: str, prefix: str = "") -> Callable[..., Any]:
+def _not_simulated(owner: Any, name: str, advice: str) -> Callable[..., Any]:
     """Return a function or class that raises `NotSimulatedError` when called."""
-    refuse = _refusal(f"{owner.__name__}.{prefix}{name}", advice)
+    refuse = _refusal(f"{owner.__name__}.{name}", advice)
     if isinstance(getattr(owner, name, None), type):
         # A class, so that isinstance(x, torch.cuda.MemPool) still works.
         return type(name, (), {"__module__": owner.__name__, "__new__": refuse})
     return refuse
+
+
+def identity_compiler(name: str, stacklevel: int = 2) -> Callable[..., Any]:
+    """Return a replacement for a compiler that warns and returns the function unchanged."""
+
+    def return_unchanged(model: Any = None, *args: Any, **options: Any) -> Any:
+        warnings.warn(
+            f"The GPU is simulated, so {name} returns your function unchanged. The results are the "
+            "same; the speed is not that of a compiled function.",
+            stacklevel=stacklevel,
+        )
+        return (lambda function: function) if model is None else model
+
+    return return_unchanged
+
+
+def wrap_script(script: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `torch.jit.script` to return functions unchanged, except in PyTorch's own code.
+
+    Forward-mode automatic differentiation needs the graphs of PyTorch's decompositions.
+    """
+    unchanged = identity_compiler("torch.jit.script", stacklevel=3)
+
+    def script_internal_code(*args: Any, **options: Any) -> Any:
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        internal = caller.startswith(("torch._decomp.", "torch.jit."))
+        return (script if internal else unchanged)(*args, **options)
+
+    return script_internal_code
+
+
+def wrap_profiler(initialize: Callable[..., None]) -> Callable[..., None]:
+    """Wrap the constructor of PyTorch's profiler to record only CPU activity."""
+
+    @functools.wraps(initialize)
+    def __init__(
+        profiler: Any, *args: Any, use_device: str | None = None, use_cpu: bool = True,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        if use_device == "cuda":
+            if not use_cpu:
+                raise messages.not_simulated(
+                    "a profile of CUDA activity",
+                    "A simulated GPU has no kernels to record. Add ProfilerActivity.CPU.",
+                )
+            warnings.warn(
+                "The GPU is simulated and has no kernels to record. The profiler records CPU "
+                "activity only.",
+                stacklevel=3,
+            )
+            use_device = None
+        initialize(profiler, *args, use_device=use_device, use_cpu=use_cpu, **options)
+
+    return __init__

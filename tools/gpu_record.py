@@ -28,6 +28,8 @@ import simulated_cuda
 from benchmarks._recording import merge_records, run_benchmark
 from helpers import timing
 from helpers.records import RECORDS, Record
+from simulated_cuda.tests.recorded_cases import RECORD as MESSAGES
+from simulated_cuda.tests.recorded_cases import load
 from tools import record_cuda
 
 # Time limits in seconds, together under ten minutes. "messages" is how CUDA behaves in each test
@@ -130,7 +132,7 @@ def record_all(path: Path, names: list[str], simulated: bool) -> dict[str, Any]:
     return result
 
 
-def merge(path: Path, results: Path = RECORDS, messages: Path = record_cuda.RECORD) -> list[str]:
+def merge(path: Path, results: Path = RECORDS, messages: Path = MESSAGES) -> list[str]:
     """Merge a recorded file into the course; return the names of the merged parts.
 
     Raises:
@@ -149,9 +151,8 @@ def merge(path: Path, results: Path = RECORDS, messages: Path = record_cuda.RECO
         if name == "messages":
             new = Path(tempfile.mkdtemp()) / "record.json"
             new.write_text(json.dumps(part["messages"]))
-            old = record_cuda.load(messages) if messages.exists() else {}
-            merged = record_cuda.merge(old, record_cuda.load(new), record_cuda.all_cases())
-            record_cuda.save(merged, messages)
+            old = load(messages) if messages.exists() else {}
+            record_cuda.save(record_cuda.merge(old, load(new)), messages)
         elif gpu_records := [Record(**r) for r in part["records"] if r["kind"] == "cuda"]:
             content = merge_records(name, part["description"], gpu_records, results)
             (results / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n")

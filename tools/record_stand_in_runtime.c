@@ -1,8 +1,8 @@
 /* A stand-in for the CUDA runtime: device memory is host memory and a kernel launch does nothing.
 
    Preloaded into a CUDA build of PyTorch on Linux, it lets PyTorch's device checks, caching allocator
-   and autograd threads run on a machine without a GPU. It computes no values; record_stand_in.py
-   fills them in. record_stand_in.py also generates all other functions of the runtime, which do
+   and autograd threads run on a machine without a GPU. It computes no values; record_cuda.py
+   fills them in. record_cuda.py also generates all other functions of the runtime, which do
    nothing but return success. */
 #define _GNU_SOURCE
 #include <cuda_runtime_api.h>

@@ -24,7 +24,7 @@ from helpers.checks.sandbox import (
 from helpers.checks.shadowed_names import shadowed_name
 from helpers.explain import explanation_of, sites_of
 from helpers.language import translate
-from simulated_cuda.places import CPU, index_of
+from simulated_cuda.device_tags import CPU, index_of
 
 # A student's function or class, and the function that calls it: `Collector.call`.
 Answer = Callable[..., Any]

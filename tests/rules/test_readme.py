@@ -36,7 +36,7 @@ def test_make_targets_exist():
 
 
 def test_number_of_verified_results_is_current():
-    path = ROOT / "tests" / "simulated_cuda" / "record" / "record.json"
+    path = ROOT / "simulated_cuda" / "tests" / "record" / "record.json"
     record = json.loads(path.read_text(encoding="utf-8"))
     entries = [entry for versions in record.values() for entry in versions.values()]
     verified = sum(entry["verified"] for entry in entries)

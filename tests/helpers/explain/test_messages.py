@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from helpers.explain.messages import recognize, recognize_unknown
-from tests.simulated_cuda.record.all_cases import all_cases
-from tests.simulated_cuda.record.record import load
+from simulated_cuda.tests.recorded_cases import all_cases, load
 
 MIXED_DEVICES = [
     "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and "

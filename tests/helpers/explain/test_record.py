@@ -10,8 +10,7 @@ import torch
 
 import simulated_cuda
 from helpers.explain import explain
-from tests.simulated_cuda.record.all_cases import all_cases
-from tests.simulated_cuda.record.cases import fresh_names
+from simulated_cuda.tests.recorded_cases import all_cases, fresh_names
 
 FAILING = [case for case in all_cases() if case.outcome == "raises"]
 

@@ -1,0 +1,186 @@
+"""The simulated memory follows the rules of c10/cuda/CUDACachingAllocator.cpp."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils._python_dispatch import _get_current_dispatch_mode
+
+import simulated_cuda
+from simulated_cuda import memory
+from simulated_cuda.mode import EveryAllocation
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+@pytest.fixture
+def exact_gpu():
+    """A simulated GPU of 100 MiB that counts every allocation."""
+    with simulated_cuda.simulated(memory=100 * MIB, every_allocation=True):
+        yield torch.device("cuda", 0)
+
+
+def empty(nbytes: int) -> torch.Tensor:
+    return torch.empty(nbytes, dtype=torch.uint8, device="cuda")
+
+
+def segments() -> list[tuple[str, int]]:
+    snapshot = torch.cuda.memory_snapshot()
+    return [(segment["segment_type"], segment["total_size"]) for segment in snapshot]
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "block", "segment"),
+    [
+        (1, 512, ("small", 2 * MIB)),
+        (513, 1024, ("small", 2 * MIB)),
+        (MIB, MIB, ("small", 2 * MIB)),
+        (MIB + 1, MIB + 512, ("large", 20 * MIB)),
+        (10 * MIB - 512, 10 * MIB - 512, ("large", 20 * MIB)),
+        (10 * MIB, 10 * MIB, ("large", 10 * MIB)),
+        # The rest of a large segment becomes a separate block only if it exceeds 1 MiB.
+        (11 * MIB - 513, 11 * MIB - 512, ("large", 12 * MIB)),
+        (11 * MIB + 1, 12 * MIB, ("large", 12 * MIB)),
+    ],
+)
+def test_sizes_are_rounded_to_blocks_and_segments(exact_gpu, nbytes, block, segment):
+    x = empty(nbytes)
+    statistics = torch.cuda.memory_stats()
+    assert segments() == [segment]
+    assert statistics["requested_bytes.all.current"] == x.nbytes == nbytes
+    assert torch.cuda.memory_allocated() == block
+    assert statistics["inactive_split_bytes.all.current"] == segment[1] - block
+
+
+def test_empty_tensor_needs_no_block(exact_gpu):
+    x = empty(0)
+    assert torch.cuda.memory_stats()["allocation.all.current"] == x.nbytes == 0
+
+
+def test_smallest_sufficient_block_is_used(exact_gpu):
+    separators = []
+    holes = {}
+    for size in (300 * KIB, 100 * KIB, 200 * KIB):
+        holes[size] = empty(size)
+        separators.append(empty(512))
+    blocks = torch.cuda.memory_snapshot()[0]["blocks"]
+    addresses = {block["size"]: block["address"] for block in blocks}
+    holes.clear()
+    x = empty(150 * KIB)
+    used = [b for b in torch.cuda.memory_snapshot()[0]["blocks"] if b["size"] == 150 * KIB]
+    assert x.nbytes == 150 * KIB
+    assert used[0]["address"] == addresses[200 * KIB]
+
+
+def test_neighbors_are_merged_when_they_are_freed(exact_gpu):
+    tensors = [empty(400 * KIB) for _ in range(4)]
+    assert len(torch.cuda.memory_snapshot()[0]["blocks"]) == 5
+    for index in (0, 2, 1, 3):
+        tensors[index] = None
+    (segment,) = torch.cuda.memory_snapshot()
+    assert [block["size"] for block in segment["blocks"]] == [2 * MIB]
+    assert torch.cuda.memory_stats()["inactive_split_bytes.all.current"] == 0
+
+
+def test_empty_cache_releases_only_unused_segments(exact_gpu):
+    first, second = empty(15 * MIB), empty(5 * MIB)
+    del first
+    torch.cuda.empty_cache()
+    assert segments() == [("large", 20 * MIB)]
+    assert torch.cuda.memory_reserved() - torch.cuda.memory_allocated() == 20 * MIB - second.nbytes
+
+
+def test_large_tensor_does_not_fit_in_fragmented_memory(exact_gpu):
+    tensors = [empty(5 * MIB) for _ in range(20)]
+    del tensors[::2]
+    assert torch.cuda.memory_allocated() == 50 * MIB
+    with pytest.raises(torch.OutOfMemoryError, match=r"50\.00 MiB is reserved .* unallocated"):
+        empty(30 * MIB)
+    assert empty(5 * MIB).nbytes == 5 * MIB
+
+
+def test_unused_segments_are_released_before_out_of_memory_is_raised(exact_gpu):
+    first = empty(60 * MIB)
+    del first
+    second = empty(80 * MIB)
+    assert segments() == [("large", second.nbytes)]
+    statistics = torch.cuda.memory_stats()
+    assert (statistics["num_alloc_retries"], statistics["num_ooms"]) == (1, 0)
+
+
+def test_error_states_the_size_of_the_segment(exact_gpu):
+    x = empty(90 * MIB)
+    with pytest.raises(torch.OutOfMemoryError, match=r"Tried to allocate 20\.00 MiB"):
+        empty(5 * MIB)
+    assert x.nbytes == 90 * MIB
+
+
+def test_tensors_inside_an_operation_are_counted(exact_gpu):
+    scores = torch.zeros(128, 1000, device=exact_gpu, requires_grad=True)
+    labels = torch.zeros(128, dtype=torch.int64, device=exact_gpu)
+    before = torch.cuda.memory_allocated()
+    loss = F.cross_entropy(scores, labels)
+    # Autograd keeps the logarithms of the probabilities and the sum of the class weights.
+    assert torch.cuda.memory_allocated() - before == scores.nbytes + 512 + 512
+    assert loss.device == exact_gpu
+
+
+def test_peak_includes_gradients_that_no_variable_holds(exact_gpu):
+    x = torch.ones(MIB, device=exact_gpu)
+    first = torch.full((), 2.0, device=exact_gpu, requires_grad=True)
+    y = (x * first).exp()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    y.backward(x)
+    # The gradient of `exp`, the gradient of the product, and their sum over x.
+    assert torch.cuda.max_memory_allocated() - before >= 2 * x.nbytes
+    assert torch.cuda.memory_allocated() - before <= 512
+
+
+def test_backward_raises_out_of_memory(exact_gpu):
+    w = torch.ones(6 * MIB, device=exact_gpu, requires_grad=True)
+    loss = (w * w * w).sum()
+    with pytest.raises(torch.OutOfMemoryError, match="CUDA out of memory"):
+        loss.backward()
+
+
+def test_checkpointing_reduces_memory_after_forward(exact_gpu):
+    net = nn.Sequential(*[nn.Sequential(nn.Linear(256, 256), nn.ReLU()) for _ in range(4)])
+    net.to(exact_gpu)
+    x = torch.ones(512, 256, device=exact_gpu, requires_grad=True)
+
+    def memory_after(forward):
+        before = torch.cuda.memory_allocated()
+        loss = forward(x).sum()
+        used = torch.cuda.memory_allocated() - before
+        loss.backward()
+        return used
+
+    without_checkpointing = memory_after(net)
+    with_checkpointing = memory_after(
+        lambda x: torch.utils.checkpoint.checkpoint(net, x, use_reentrant=False)
+    )
+    assert without_checkpointing == 4 * x.nbytes + 512
+    assert with_checkpointing < x.nbytes
+
+
+def test_disabling_removes_the_dispatch_mode(exact_gpu):
+    assert isinstance(_get_current_dispatch_mode(), EveryAllocation)
+    simulated_cuda.disable()
+    assert _get_current_dispatch_mode() is None
+
+
+def test_statistics_do_not_depend_on_when_blocks_are_processed(monkeypatch):
+    def statistics_with(threshold):
+        monkeypatch.setattr(memory, "_MAX_PENDING", threshold)
+        with simulated_cuda.simulated(memory=100 * MIB):
+            tensors = [empty(nbytes) for nbytes in (100, 3 * MIB, MIB, 11 * MIB)]
+            del tensors[1], tensors[0]
+            tensors += [empty(nbytes) for nbytes in (2 * MIB, 700)]
+            with pytest.raises(torch.cuda.OutOfMemoryError):
+                empty(90 * MIB)
+            del tensors[2]
+            statistics = {k: v for k, v in torch.cuda.memory_stats().items() if "split" not in k}
+            return statistics, torch.cuda.memory_snapshot()
+
+    assert statistics_with(0) == statistics_with(4096)

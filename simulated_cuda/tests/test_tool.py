@@ -1,0 +1,264 @@
+"""The pytest plugin, the `python -m simulated_cuda` command, and the search for missing moves."""
+
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from simulated_cuda import missing_moves, settings
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(folder, *arguments):
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def run_pytest(folder, *arguments):
+    return run(folder, "-m", "pytest", "-p", "simulated_cuda.pytest_plugin", "-q", *arguments)
+
+
+TESTS = """
+import os, subprocess, sys
+import pytest, torch
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+
+@needs_gpu
+def test_devices():
+    assert torch.cuda.device_count() == 2
+    torch.cuda.set_device(1)
+    torch.cuda.set_per_process_memory_fraction(0.5)
+
+@needs_gpu
+def test_devices_are_reset():
+    assert torch.cuda.current_device() == 0
+    assert torch.cuda.get_per_process_memory_fraction(1) == 1
+    assert torch.cuda.mem_get_info(1)[1] == 16 << 30
+
+@needs_gpu
+def test_mixed_devices():
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.ones(2, device="cuda") + torch.ones(2)
+
+@needs_gpu
+def test_child_process():
+    program = "import torch; print(torch.ones(1, device='cuda:1').device)"
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert child.stdout == "cuda:1\\n", child.stderr
+
+@pytest.mark.simulated_cuda(gpus=3, memory="1GiB")
+def test_marked():
+    assert torch.cuda.device_count() == 3
+
+def test_fixture(simulated_gpu):
+    assert torch.ones(1, device=simulated_gpu).is_cuda
+"""
+
+
+@pytest.mark.slow
+def test_option_simulates_gpus_before_collection_and_in_child_processes(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_it.py").write_text(TESTS)
+    result = run_pytest(tmp_path, "--simulated-cuda=2", "--simulated-cuda-memory=16GiB", "-n", "2")
+    assert "6 passed" in result.stdout, result.stdout + result.stderr
+
+
+def test_without_option_only_marked_tests_have_gpus(tmp_path):
+    (tmp_path / "test_it.py").write_text(TESTS)
+    result = run_pytest(tmp_path)
+    assert "2 passed, 4 skipped" in result.stdout, result.stdout + result.stderr
+
+
+def test_simulation_started_by_a_test_is_not_reset(tmp_path):
+    (tmp_path / "test_it.py").write_text(
+        "import torch, simulated_cuda\n"
+        "def test_enables():\n    simulated_cuda.enable(2)\n    torch.cuda.set_device(1)\n"
+        "def test_continues():\n    assert torch.cuda.current_device() == 1\n"
+    )
+    result = run_pytest(tmp_path)
+    assert "2 passed" in result.stdout, result.stdout + result.stderr
+
+
+def test_course_and_package_declare_the_same_plugin():
+    declared = [
+        tomllib.loads(path.read_text(encoding="utf-8"))["project"]["entry-points"]["pytest11"]
+        for path in (ROOT / "pyproject.toml", ROOT / "simulated_cuda" / "pyproject.toml")
+    ]
+    assert declared[0] == declared[1]
+    (name,) = declared[0].values()
+    assert hasattr(importlib.import_module(name), "pytest_addoption")
+
+
+@pytest.mark.slow
+def test_path_after_option_is_not_parsed_as_its_value(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "conftest.py").write_text(
+        "import torch\nassert torch.cuda.is_available()\n"
+    )
+    (tmp_path / "tests" / "test_it.py").write_text("def test_nothing():\n    pass\n")
+    result = run_pytest(tmp_path, "-v", "--simulated-cuda", "tests")
+    assert "1 passed" in result.stdout, result.stdout + result.stderr
+    assert "CUDA: 1 simulated GPU with 8 GiB of memory" in result.stdout
+
+
+def test_invalid_size_is_a_usage_error(tmp_path):
+    result = run_pytest(tmp_path, "--simulated-cuda=1", "--simulated-cuda-memory=lots")
+    assert result.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "'lots' is not a size; write for example 16GiB" in result.stderr
+
+
+PROGRAM = """
+import sys
+import torch
+import torch.multiprocessing as mp
+
+def work(rank):
+    print("child", rank, torch.ones(1, device=f"cuda:{rank}").device, flush=True)
+
+if __name__ == "__main__":
+    print(sys.argv[1:], torch.cuda.device_count(), torch.cuda.mem_get_info()[1] >> 30, flush=True)
+    mp.spawn(work, nprocs=2)
+"""
+
+
+@pytest.mark.slow
+def test_command_simulates_gpus_in_program_and_spawned_processes(tmp_path):
+    (tmp_path / "train.py").write_text(PROGRAM)
+    command = ("-m", "simulated_cuda", "--gpus", "2", "--memory", "16GiB", "train.py", "--lr", "1")
+    result = run(tmp_path, *command)
+    assert sorted(result.stdout.splitlines()) == [
+        "['--lr', '1'] 2 16", "child 0 cuda:0", "child 1 cuda:1"
+    ], result.stderr  # fmt: skip
+
+
+CHILDREN = """
+import subprocess, sys
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Devices(Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return str(torch.ones(1, device=f"cuda:{index}").device)
+
+if __name__ == "__main__":
+    workers = DataLoader(Devices(), num_workers=2, multiprocessing_context="spawn")
+    print(sorted(device for (device,) in workers))
+    program = "import torch; print(torch.cuda.device_count(), torch.cuda.mem_get_info()[1] >> 30)"
+    print(subprocess.check_output([sys.executable, "-c", program], text=True).strip())
+"""
+
+
+@pytest.mark.slow
+def test_command_simulates_gpus_in_data_loader_workers_and_subprocesses(tmp_path):
+    (tmp_path / "load.py").write_text(CHILDREN)
+    command = ("-m", "simulated_cuda", "--gpus", "2", "--memory", "16GiB", "load.py")
+    result = run(tmp_path, *command)
+    assert result.stdout.splitlines() == ["['cuda:0', 'cuda:1']", "2 16"], result.stderr
+
+
+DISTRIBUTED = """
+import os
+import torch
+import torch.distributed as dist
+
+rank = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(rank)
+dist.init_process_group("gloo")
+total = torch.full((1,), rank + 1.0, device="cuda")
+dist.all_reduce(total)
+with open(f"{rank}.txt", "w") as file:
+    print(torch.cuda.device_count(), total.device, total.item(), file=file)
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+def test_command_simulates_gpus_under_torchrun(tmp_path):
+    (tmp_path / "train.py").write_text(DISTRIBUTED)
+    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    result = run(tmp_path, "-m", "simulated_cuda", "--gpus", "2", *launcher, "train.py")
+    assert result.returncode == 0, result.stderr
+    outputs = [(tmp_path / f"{rank}.txt").read_text() for rank in range(2)]
+    assert outputs == ["2 cuda:0 3.0\n", "2 cuda:1 3.0\n"]
+
+
+def test_command_reports_missing_program(tmp_path):
+    result = run(tmp_path, "-m", "simulated_cuda", "missing.py")
+    assert result.returncode == 2
+    assert "there is no file 'missing.py'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "nbytes"), [("16GiB", 16 << 30), ("512 mib", 512 << 20), ("1000", 1000)]
+)
+def test_parse_size_returns_bytes(text, nbytes):
+    assert settings.parse_size(text) == nbytes
+
+
+SOURCE = """
+import torch
+
+def covered(x, device):
+    return torch.zeros(2, device=device) + x.to(device, non_blocking=True)
+
+def uncovered(x, device):
+    x = x.to(device)
+    return x.cuda() + torch.ones(2, dtype=torch.long, device=device).to(torch.float32)
+"""
+
+
+def test_moves_in_a_file_are_found(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text(SOURCE)
+    moves = missing_moves.moves_in(path)
+    assert [(move.line, move.text) for move in moves] == [
+        (5, ", device=device"),
+        (5, ".to(device, non_blocking=True)"),
+        (8, ".to(device)"),
+        (9, ".cuda()"),
+        (9, ", device=device"),
+    ]
+    for move in moves:
+        compile(move.removed_from(path.read_bytes()), "mutant", "exec")
+    assert b"zeros(2) + x.to" in moves[0].removed_from(path.read_bytes())
+
+
+@pytest.mark.slow
+def test_missing_moves_lists_removals_that_fail_no_test(tmp_path):
+    (tmp_path / "module.py").write_text(SOURCE.partition("def uncovered")[0] + (
+        "def uncovered(x, device):\n    return x.to(device)\n"
+    ))  # fmt: skip
+    (tmp_path / "test_module.py").write_text(
+        "import torch\nfrom module import covered\n\ndef test_covered():\n"
+        "    assert covered(torch.ones(2), 'cuda').is_cuda\n"
+    )
+    result = run(tmp_path, "-m", "simulated_cuda", "--find-missing-moves", "module.py", "--", "-q")
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "2 of 3 removals were detected by a test." in result.stdout
+    assert result.stdout.rstrip().endswith("module.py:8: .to(device)")
+
+
+def test_wheel_installs_package_with_plugin(tmp_path):
+    command = ["-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", str(tmp_path)]
+    copy = tmp_path / "simulated_cuda"
+    shutil.copytree(ROOT / "simulated_cuda", copy)
+    result = run(tmp_path, *command, str(copy))
+    assert result.returncode == 0, result.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "simulated_cuda/startup/sitecustomize.py" in names
+    assert "simulated_cuda/pytest_plugin.py" in names
+    assert not [name for name in names if "/tests/" in name]
