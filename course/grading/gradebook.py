@@ -1,37 +1,35 @@
-"""Writes the grade tables: by exercise, in total, and for import into Moodle and Canvas."""
+"""Writes what the instructor and the students read: the tables, the pages, and the feedback zip."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import re
+import zipfile
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from markupsafe import Markup, escape
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from course.files import write_atomically
-from course.grading.feedback import FEEDBACK_ZIP
-from course.grading.marking import GradedSubmission, MarkStatus
-from course.reports.pages import page_environment
+from course.grading.answers import CellKind
+from course.grading.results import GradedSubmission, MarkStatus
+from course.grading.students import file_name
+from course.reports.pages import page_environment, write_page
 
-COLUMNS = (
-    "student", "id", "lab", "exercise", "points", "max_points", "status", "message", "hint", "late",
-    "file", "notes",
-)  # fmt: skip
-
-MOODLE_COLUMNS = (
-    "Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)",
-    "Feedback comments",
-)  # fmt: skip
-CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
-
-
-# Full-width =, +, - and @. Spreadsheets in East Asian locales treat them like ASCII.
-_FULL_WIDTH = "\uff1d\uff0b\uff0d\uff20"
+FEEDBACK_ZIP = "feedback.zip"
+# Images attached to a text cell, such as the Colab badge. The page shows their alt text instead.
+_ATTACHED_IMAGE = re.compile(r"!\[([^\]]*)\]\(attachment:[^)]*\)")
+# The first characters of a formula. The last four are full-width =, +, - and @, which spreadsheets
+# in East Asian locales treat like ASCII.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_Rows = list[dict[str, object]]
 
 
 def write_tables(
@@ -41,114 +39,62 @@ def write_tables(
 
     If an exercise was not graded, its points and the student's total are left empty.
     """
-    numbers = [mark.exercise for mark in submissions[0].marks] if submissions else []
-    exercises: list[Sequence[object]] = [COLUMNS]
-    totals: list[Sequence[object]] = [
-        [
-            "student",
-            "id",
-            "points",
-            "max_points",
-            *(f"exercise {n}" for n in numbers),
-            "late",
-            "notes",
-        ]
-    ]
+    tables: dict[str, _Rows] = {"gradebook.csv": [], "totals.csv": []}
     for graded in submissions:
-        student = [graded.submission.student, graded.submission.identity.id]
-        late, notes = "late" if graded.submission.late else "", "; ".join(graded.notes)
-        points = [mark.points if mark.status.has_points else "" for mark in graded.marks]
-        totals.append([*student, _total(graded), graded.max_points, *points, late, notes])
-        for mark, value in zip(graded.marks, points, strict=True):
-            row = [
-                lab,
-                mark.exercise,
-                value,
-                mark.max_points,
-                mark.status,
-                mark.message,
-                mark.hint or "",
-            ]
-            exercises.append([*student, *row, late, graded.submission.path, notes])
-    files = [
-        _write_csv(out / "gradebook.csv", exercises),
-        _write_csv(out / "totals.csv", totals),
-    ]
-    for platform, write in {"moodle": _moodle_rows, "canvas": _canvas_rows}.items():
-        platform_submissions = [
-            graded for graded in submissions if graded.submission.identity.platform == platform
-        ]
-        if platform_submissions:
-            files.append(_write_csv(out / f"{platform}.csv", write(platform_submissions, title)))
-    return files
+        submission = graded.submission
+        student = {"student": submission.student, "id": submission.identity.id}
+        late, notes = "late" if submission.late else "", "; ".join(graded.notes)
+        points = {f"exercise {mark.exercise}": mark.points_or_blank for mark in graded.marks}
+        total = {"points": graded.points_or_blank, "max_points": graded.max_points}
+        row = {**student, **total, **points, "late": late, "notes": notes}
+        tables["totals.csv"].append(row)
+        for mark in graded.marks:
+            row = {**student, "lab": lab, "exercise": mark.exercise}
+            row |= {"points": mark.points_or_blank, "max_points": mark.max_points}
+            row |= {"status": mark.status, "message": mark.message, "hint": mark.hint or ""}
+            row |= {"late": late, "file": submission.path, "notes": notes}
+            tables["gradebook.csv"].append(row)
+        if submission.identity.platform == "moodle":
+            tables.setdefault("moodle.csv", []).append(_moodle_row(graded))
+        if submission.identity.platform == "canvas":
+            # Canvas matches students by ID and requires Section as the last column before the
+            # assignments (lib/gradebook_importer.rb).
+            columns = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", title)
+            maximum = ("    Points Possible", "", "", "", "", graded.max_points)
+            row = (submission.identity.name, student["id"], "", "", "", graded.points_or_blank)
+            rows = tables.setdefault("canvas.csv", [dict(zip(columns, maximum, strict=True))])
+            rows.append(dict(zip(columns, row, strict=True)))
+    for name, rows in tables.items():
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows([rows[0] if rows else (), *([*map(_escape, r.values())] for r in rows)])
+        # Excel needs the byte order mark to detect UTF-8.
+        write_atomically(out / name, text.getvalue().encode("utf-8-sig", "replace"))
+    return [out / name for name in tables]
 
 
-def _total(graded: GradedSubmission) -> object:
-    return graded.points if all(mark.status.has_points for mark in graded.marks) else ""
+def _escape(value: object) -> object:
+    """Escape text that a spreadsheet would interpret as a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
 
 
-def _feedback_comment(graded: GradedSubmission) -> str:
-    """Return a line for each exercise that did not get full points."""
-    return "\n".join(
-        f"Exercise {mark.exercise}: {mark.description}"
-        for mark in graded.marks
-        if mark.points != mark.max_points
-    )
-
-
-def _moodle_rows(submissions: list[GradedSubmission], title: str) -> list[Sequence[object]]:
-    """Return the rows of a Moodle offline grading worksheet.
+def _moodle_row(graded: GradedSubmission) -> dict[str, object]:
+    """Return a row of a Moodle offline grading worksheet.
 
     Moodle rejects a file without Identifier, Grade or Last modified (grade), ignores empty grades,
     and reads comments from the column named after the feedback type
     (mod/assign/feedback/offline/importgradeslib.php). It does not overwrite a grade that
     was changed in Moodle after the time in the file.
     """
-    now = datetime.now().astimezone().isoformat(timespec="seconds")
-    rows: list[Sequence[object]] = [MOODLE_COLUMNS]
-    for graded in submissions:
-        student = graded.submission.identity
-        rows.append(
-            (
-                f"Participant {student.id}",
-                student.name,
-                _total(graded),
-                graded.max_points,
-                now,
-                _feedback_comment(graded),
-            )
-        )
-    return rows
-
-
-def _canvas_rows(submissions: list[GradedSubmission], title: str) -> list[Sequence[object]]:
-    """Return the rows of a Canvas gradebook with a column for this lab.
-
-    Canvas matches students by ID and requires Section as the last column before the assignments
-    (lib/gradebook_importer.rb).
-    """
-    rows: list[Sequence[object]] = [
-        (*CANVAS_COLUMNS, title),
-        ("    Points Possible", "", "", "", "", submissions[0].max_points),
-    ]
-    for graded in submissions:
-        student = graded.submission.identity
-        rows.append((student.name, student.id, "", "", "", _total(graded)))
-    return rows
-
-
-def _write_csv(file: Path, rows: Sequence[Sequence[object]]) -> Path:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([map(_escape_formula, row) for row in rows])
-    # Excel needs the byte order mark to detect UTF-8.
-    write_atomically(file, text.getvalue().encode("utf-8-sig", "replace"))
-    return file
-
-
-def _escape_formula(value: object) -> object:
-    """Escape text that a spreadsheet would interpret as a formula."""
-    is_formula = isinstance(value, str) and value[:1] in {*"=+-@\t\r\n", *_FULL_WIDTH}
-    return f"'{value}" if is_formula else value
+    lost = [mark for mark in graded.marks if mark.points != mark.max_points]
+    return {
+        "Identifier": f"Participant {graded.submission.identity.id}",
+        "Full name": graded.submission.identity.name,
+        "Grade": graded.points_or_blank,
+        "Maximum Grade": graded.max_points,
+        "Last modified (grade)": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "Feedback comments": "\n".join(f"Exercise {m.exercise}: {m.description}" for m in lost),
+    }
 
 
 def write_class_page(
@@ -164,10 +110,9 @@ def write_class_page(
         now=datetime.now(),
         submissions=submissions,
         exercises=[_exercise_summary(number, submissions) for number in exercises],
-        hints=most_common_hints(submissions),
+        hints=_most_common_hints(submissions),
         not_isolated=any(graded.cells and not graded.isolated for graded in submissions),
         ungraded=[graded.submission.student for graded in submissions if not graded.is_graded],
-        to_review=[graded.submission.student for graded in submissions if graded.needs_review],
         points=[graded.points for graded in submissions],
         files=[path.name for path in files],
         feedback_zip=FEEDBACK_ZIP if (out / FEEDBACK_ZIP).is_file() else "",
@@ -185,35 +130,130 @@ def _to_html(text: str) -> Markup:
 
 def _exercise_summary(number: int, submissions: Sequence[GradedSubmission]) -> dict[str, Any]:
     marks = [mark for graded in submissions for mark in graded.marks if mark.exercise == number]
-    passed = sum(mark.status is MarkStatus.PASSED for mark in marks)
-    others = Counter(str(mark.status) for mark in marks if mark.status is not MarkStatus.PASSED)
+    statuses = Counter(str(mark.status) for mark in marks)
+    passed = statuses.pop(MarkStatus.PASSED, 0)
     return {
         "number": number,
         "max_points": marks[0].max_points,
         "passed": passed,
         "count": len(marks),
         "pass_rate": round(100 * passed / len(marks)),
-        "others": others.most_common(),
+        "others": statuses.most_common(),
     }
 
 
-def most_common_hints(
-    submissions: Sequence[GradedSubmission], limit: int = 12
-) -> list[dict[str, Any]]:
-    """Return the most common last hints: exercise, hint, number of students, and text."""
-    messages_by_hint: dict[tuple[int, str], list[str]] = {}
-    for graded in submissions:
-        for mark in graded.marks:
-            if mark.hint and mark.status is not MarkStatus.PASSED:
-                messages_by_hint.setdefault((mark.exercise, mark.hint), []).append(mark.message)
-    ranked = sorted(messages_by_hint.items(), key=lambda item: (-len(item[1]), item[0]))
+def _most_common_hints(submissions: Sequence[GradedSubmission]) -> list[dict[str, Any]]:
+    """Return the 12 most common hints: exercise, hint, number of students, and text."""
+    messages: dict[tuple[int, str], Counter[str]] = {}
+    for mark in (mark for graded in submissions for mark in graded.marks):
+        if mark.hint not in (None, "", "not-written"):
+            messages.setdefault((mark.exercise, mark.hint), Counter())[mark.message] += 1
+    ranked = sorted(messages.items(), key=lambda item: (-item[1].total(), item[0]))
     return [
         {
             "exercise": exercise,
             "hint": hint,
-            "count": len(messages),
-            "message": Counter(messages).most_common(1)[0][0],
+            "count": texts.total(),
+            "message": texts.most_common(1)[0][0],
         }
-        for (exercise, hint), messages in ranked[:limit]
-        if hint != "not-written"
+        for (exercise, hint), texts in ranked[:12]
     ]
+
+
+def write_feedback(
+    graded: GradedSubmission, title: str, out: Path, *, anonymous: bool = False
+) -> Path | None:
+    """Write `feedback/STUDENT.html`: the marks, then the executed lab; None if nothing ran.
+
+    The page includes only text and images from the outputs of the student's code, so it is safe
+    to open. With `anonymous`, neither the page nor its name contains the student's name.
+    """
+    folder = out / "feedback"
+    file = folder / f"{_page_name(graded, anonymous=anonymous)}.ipynb"
+    # The page from an earlier run with the opposite `anonymous` setting.
+    other = folder / f"{_page_name(graded, anonymous=not anonymous)}.ipynb"
+    table = _marks_as_table(graded, title, file.stem if anonymous else graded.submission.student)
+    if graded.cells:
+        notebook = _executed_notebook(graded, title)
+    else:
+        stored = file if file.is_file() else other
+        if not stored.is_file():
+            return None
+        notebook = nbformat.read(stored, as_version=4)
+    page = file.with_suffix(".html")
+    if not page.is_file() or graded.cells or notebook.cells[0].source != table:
+        notebook.cells[0].source = table
+        write_atomically(file, nbformat.writes(notebook).encode("utf-8", "replace"))
+        # Students get only this page, so it does not link to the class's results.
+        write_page(file, index="")
+    for old in {other, other.with_suffix(".html")} - {file, page}:
+        old.unlink(missing_ok=True)
+    return page
+
+
+def _executed_notebook(graded: GradedSubmission, title: str) -> nbformat.NotebookNode:
+    """Return the lab with the student's answers and outputs, after an empty text cell."""
+    cells = [new_markdown_cell("")]
+    for cell, result in graded.cells:
+        if cell.kind is CellKind.TEXT:
+            cells.append(new_markdown_cell(_ATTACHED_IMAGE.sub(r"\1", cell.source)))
+            continue
+        outputs = [
+            new_output("stream" if "name" in output else "display_data", **output)
+            for output in result.get("outputs", [])
+        ]
+        if result.get("error"):
+            name, _, value = result["error"].partition(": ")
+            trace = result.get("traceback", "") if cell.kind is CellKind.STUDENT else ""
+            error = new_output("error", ename=name, evalue=value, traceback=trace.splitlines())
+            outputs.append(error)
+        metadata = {"jupyter": {"source_hidden": True}} if cell.collapsed else {}
+        cells.append(new_code_cell(cell.source, outputs=outputs, metadata=metadata))
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return new_notebook(cells=cells, metadata={"title": title, "kernelspec": kernel})
+
+
+def _page_name(graded: GradedSubmission, *, anonymous: bool) -> str:
+    student = graded.submission.student
+    if not anonymous:
+        return file_name(student)
+    digest = hashlib.sha256(student.encode("utf-8", "replace")).hexdigest()
+    return f"participant-{graded.submission.identity.id or digest[:10]}"
+
+
+def _marks_as_table(graded: GradedSubmission, title: str, name: str) -> str:
+    rows = []
+    for mark in graded.marks:
+        # Text in backquotes becomes code.
+        result = re.sub("&#96;(.+?)&#96;", r"<code>\1</code>", _escape_markdown(mark.description))
+        rows.append(f"| {mark.exercise} | {mark.points_or_blank} | {mark.max_points} | {result} |")
+    points = f"{_escape_markdown(name)}: **{graded.points} of {graded.max_points} points**"
+    header = "| exercise | points | max points | result |\n|---|---|---|---|"
+    return "\n\n".join([f"# {_escape_markdown(title)}", points, "\n".join([header, *rows])])
+
+
+def _escape_markdown(text: str) -> str:
+    """Escape `text` for Markdown, because a student may have written it."""
+    flat = " ".join(text.split())
+    return re.sub(r"[\\`*_{}\[\]<>#|&$~!]", lambda match: f"&#{ord(match[0])};", flat)
+
+
+def write_feedback_zip(submissions: Sequence[GradedSubmission], out: Path) -> Path:
+    """Write `feedback.zip` with the names that Moodle's and Canvas's uploads expect.
+
+    Moodle: "upload multiple feedback files in a zip". Canvas: "upload submissions".
+    """
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for graded in submissions:
+            if not graded.page:
+                continue
+            root = graded.submission.identity.root or file_name(graded.submission.student)
+            is_canvas = graded.submission.identity.platform == "canvas"
+            name = re.sub(r"\.[^/]*$", "", root) + ".html" if is_canvas else f"{root}/feedback.html"
+            # On disk, a name may have bytes that are not UTF-8.
+            name = name.encode("utf-8", "replace").decode()
+            archive.writestr(name, (out / graded.page).read_bytes())
+    file = out / FEEDBACK_ZIP
+    write_atomically(file, content.getvalue())
+    return file

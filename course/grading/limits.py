@@ -39,12 +39,12 @@ class StopReason(enum.StrEnum):
     @property
     def depends_on_machine(self) -> bool:
         """Whether the result might be different on a less busy machine."""
-        return self in (StopReason.TIME, StopReason.MEMORY, StopReason.KILLED, StopReason.BUSY)
+        return self in ("time", "memory", "killed", "busy")
 
     @property
     def is_limit(self) -> bool:
         """Whether a higher limit or a less busy machine might help."""
-        return self.depends_on_machine or self in (StopReason.PROCESSES, StopReason.OUTPUT)
+        return self.depends_on_machine or self in ("processes", "output")
 
 
 @dataclass(frozen=True)

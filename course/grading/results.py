@@ -1,25 +1,111 @@
-"""Stores graded submissions so that grading can resume and skip unchanged submissions."""
+"""The marks of a submission, how they are stored, and the points that the instructor entered."""
 
 from __future__ import annotations
 
 import csv
+import enum
 import hashlib
 import json
 import math
-from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import helpers.checks
 from course.course_folder import CourseError
 from course.files import write_atomically
+from course.grading.answers import SubmittedCell
 from course.grading.limits import SandboxLimits, StopReason
-from course.grading.marking import GradedSubmission, Mark, MarkStatus
-from course.grading.students import file_name
-from course.grading.submissions import Submission
+from course.grading.students import Submission, file_name
 
-MANUAL = "manual.csv"
-_MANUAL_COLUMNS = ("student", "exercise", "points", "comment")
+MANUAL_POINTS_FILE = "manual.csv"
+_MANUAL_COLUMNS = "student, exercise, points, comment"
+ManualPoints = dict[tuple[str, int], tuple[float | None, str]]
+
+
+class MarkStatus(enum.StrEnum):
+    """The status of an exercise after grading."""
+
+    PASSED = "passed"
+    WRONG = "wrong"
+    NOT_WRITTEN = "not written"
+    STOPPED = "stopped"
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+    # Caused by the machine, not by the student.
+    NOT_GRADED = "not graded"
+    # The instructor entered the points in manual.csv.
+    MANUAL = "manual"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The points of one exercise and the reason. `stop` is the stop reason, or None."""
+
+    exercise: int
+    points: int | float
+    max_points: int
+    status: MarkStatus
+    message: str = ""
+    hint: str | None = None
+    stop: StopReason | None = None
+
+    @property
+    def description(self) -> str:
+        """The status, followed by the message if there is one."""
+        return f"{self.status}: {self.message}" if self.message else str(self.status)
+
+    @property
+    def points_or_blank(self) -> int | float | str:
+        """The points; "" if this machine could not grade the exercise."""
+        return "" if self.status is MarkStatus.NOT_GRADED else self.points
+
+    @property
+    def is_final(self) -> bool:
+        """False if a busy machine may have caused this mark."""
+        is_stopped = self.stop is not None and self.stop.depends_on_machine
+        return self.status is not MarkStatus.NOT_GRADED and not is_stopped
+
+
+@dataclass
+class GradedSubmission:
+    """One submission with its marks, in the order of the exercises.
+
+    `cells` has each cell with its result. `notes` are for the instructor.
+    """
+
+    submission: Submission
+    marks: list[Mark]
+    notes: list[str] = field(default_factory=list)
+    cells: list[tuple[SubmittedCell, dict[str, Any]]] = field(default_factory=list)
+    seconds: float = 0.0
+    isolated: bool = True
+    page: str = ""
+
+    @property
+    def points(self) -> int | float:
+        """The total points."""
+        return sum(mark.points for mark in self.marks)
+
+    @property
+    def max_points(self) -> int:
+        """The maximum points of the lab."""
+        return sum(mark.max_points for mark in self.marks)
+
+    @property
+    def points_or_blank(self) -> int | float | str:
+        """The total points; "" if this machine could not grade every exercise."""
+        return self.points if self.is_graded else ""
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether this machine could grade every exercise."""
+        return all(mark.status is not MarkStatus.NOT_GRADED for mark in self.marks)
+
+    @property
+    def is_final(self) -> bool:
+        """False if a busy machine may have caused one of the marks."""
+        return all(mark.is_final for mark in self.marks)
 
 
 class StoredResults:
@@ -31,8 +117,7 @@ class StoredResults:
     def __init__(self, out: Path, original: Path, limits: SandboxLimits, *, isolated: bool) -> None:
         self._folder = out / "graded"
         checks = sorted(Path(helpers.checks.__file__).parent.rglob("*.py"))
-        parts = [original.read_bytes(), repr((limits, isolated)).encode()]
-        parts += [path.read_bytes() for path in checks]
+        parts = [repr((limits, isolated)).encode(), *(p.read_bytes() for p in (original, *checks))]
         self._base = hashlib.sha256(b"\0".join(parts)).hexdigest()
 
     def _file(self, submission: Submission) -> Path:
@@ -46,15 +131,13 @@ class StoredResults:
         """Return the stored final result of an unchanged submission; None if there is none."""
         try:
             data = json.loads(self._file(submission).read_text(encoding="utf-8"))
-            if data["key"] != self._key(submission) or not data["final"]:
+            if data.pop("key") != self._key(submission) or not data.pop("final"):
                 return None
             for mark in data["marks"]:
                 mark["status"] = MarkStatus(mark["status"])
                 mark["stop"] = StopReason(mark["stop"]) if mark["stop"] else None
-            marks = [Mark(**mark) for mark in data["marks"]]
-            return GradedSubmission(
-                submission, marks, data["notes"], seconds=data["seconds"], isolated=data["isolated"]
-            )
+            data["marks"] = [Mark(**mark) for mark in data["marks"]]
+            return GradedSubmission(submission, **data)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -64,24 +147,21 @@ class StoredResults:
             "key": self._key(graded.submission),
             "final": final and graded.is_graded,
             "marks": [asdict(mark) for mark in graded.marks],
-            "notes": graded.notes,
-            "seconds": graded.seconds,
-            "isolated": graded.isolated,
+            **{name: getattr(graded, name) for name in ("notes", "seconds", "isolated")},
         }
-        write_atomically(self._file(graded.submission), json.dumps(data, indent=1).encode())
+        write_atomically(self._file(graded.submission), json.dumps(data, indent=1))
 
 
-def read_manual_points(out: Path) -> dict[tuple[str, int], tuple[float | None, str]]:
+def read_manual_points(out: Path) -> ManualPoints:
     """Return the points and comments in `manual.csv`, by student and exercise.
 
     Creates an empty file if there is none. If `points` is empty, the exercise keeps its mark and
     only the comment is added.
     """
-    file = out / MANUAL
+    file = out / MANUAL_POINTS_FILE
     if not file.exists():
-        write_atomically(file, (",".join(_MANUAL_COLUMNS) + "\n").encode("utf-8-sig"))
-        return {}
-    entries: dict[tuple[str, int], tuple[float | None, str]] = {}
+        write_atomically(file, f"{_MANUAL_COLUMNS.replace(' ', '')}\n".encode("utf-8-sig"))
+    entries: ManualPoints = {}
     with file.open(encoding="utf-8-sig", newline="") as lines:
         for number, row in enumerate(csv.DictReader(lines), start=2):
             try:
@@ -92,37 +172,18 @@ def read_manual_points(out: Path) -> dict[tuple[str, int], tuple[float | None, s
                 entries[key] = points, (row.get("comment") or "").strip()
             except (KeyError, ValueError, TypeError, AttributeError):
                 raise CourseError(
-                    f"{file}, line {number}: expected {', '.join(_MANUAL_COLUMNS)}, such as "
+                    f"{file}, line {number}: expected {_MANUAL_COLUMNS}, such as "
                     '"Ada Lovelace,3,1.5,right idea".'
                 ) from None
     return entries
 
 
-def find_unmatched_rows(
-    manual: Iterable[tuple[str, int]], submissions: Iterable[GradedSubmission]
-) -> list[str]:
-    """Describe the rows of `manual.csv` that do not match any student and exercise."""
-    keys = {
-        (graded.submission.student, mark.exercise)
-        for graded in submissions
-        for mark in graded.marks
-    }
-    return [
-        f"{student}, exercise {number}"
-        for student, number in manual
-        if (student, number) not in keys
-    ]
-
-
-def apply_manual_points(
-    graded: GradedSubmission, manual: dict[tuple[str, int], tuple[float | None, str]]
-) -> GradedSubmission:
+def apply_manual_points(graded: GradedSubmission, manual: ManualPoints) -> GradedSubmission:
     """Return the submission with the instructor's points and comments applied."""
     marks = []
     for mark in graded.marks:
         points, comment = manual.get((graded.submission.student, mark.exercise), (None, ""))
-        if comment or points is not None:
-            mark = replace(mark, message=comment or mark.message)
+        mark = replace(mark, message=comment or mark.message)
         if points is not None:
             value = int(points) if points.is_integer() else points
             mark = replace(mark, points=value, status=MarkStatus.MANUAL, hint=None, stop=None)

@@ -23,16 +23,42 @@ from typing import Any
 
 import psutil
 
-from course.grading.error_output import ErrorOutput
-from course.grading.isolation import bubblewrap, bubblewrap_options, environment
+from course.grading.isolation import (
+    ControlGroups,
+    bubblewrap,
+    bubblewrap_options,
+    environment,
+    limited_command,
+    seccomp_filter,
+)
 from course.grading.limits import SandboxLimits, Stop, StopReason
-from course.grading.task_limit import TaskLimit
 
 # If the system does not report how long a thread waited for a CPU, this many seconds of wall time
 # are counted as one second. `helpers.checks` uses the same factor.
 _WALL_PER_SECOND = 6
-_NOBODY = 65534
 _POLL_SECONDS = 0.1
+
+
+class ErrorOutput:
+    """A file for the stderr of a process. It has no name, so a killed grader leaves no files.
+
+    `descriptor` is the file descriptor to pass to the process.
+    """
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
+        self.descriptor = self._file.fileno()
+
+    def last_line(self) -> str:
+        """Return at most 300 characters of the last line that is not blank; "" if none."""
+        # Use `pread`, because the process shares the position in the file.
+        start = max(0, os.fstat(self.descriptor).st_size - 10_000)
+        lines = os.pread(self.descriptor, 10_000, start).decode("utf-8", "replace").split("\n")
+        return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
+
+    def close(self) -> None:
+        """Delete the file."""
+        self._file.close()
 
 
 class Sandbox:
@@ -46,41 +72,40 @@ class Sandbox:
 
     def __init__(self, module: str, limits: SandboxLimits, *, isolated: bool = True) -> None:
         self.limits = limits
+        self._module = module
         self._folder: Path | None = None
-        self._errors = ErrorOutput()
         program = bubblewrap() if isolated else None
-        arguments = [sys.executable, "-m", module]
+        self.isolated = program is not None
+        command = [sys.executable, "-m", module]
         variables = environment()
-        account: dict[str, Any] = {}
+        filter_file, writer = os.pipe()
+        with os.fdopen(writer, "wb") as file:
+            file.write(seccomp_filter())
         if program is not None:
-            command = [program, *bubblewrap_options(limits), *arguments]
-            folder = "/"
+            options = bubblewrap_options(limits.disk_bytes)
+            options += ["--seccomp", str(filter_file)] if seccomp_filter() else []
+            command = [program, *options, *command]
         else:
             self._folder = Path(tempfile.mkdtemp(prefix="submission-"))
             variables |= {"HOME": str(self._folder), "TMPDIR": str(self._folder)}
-            command, folder = arguments, str(self._folder)
-            if _can_run_as_nobody():
-                os.chown(folder, _NOBODY, _NOBODY)
-                account = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []}
-        self.isolated = program is not None
         # Use a lower priority than this program, which has to monitor the sandbox.
         command = ["nice", "-n", "5", *command] if shutil.which("nice") else command
         # Threads are tasks too, and torch starts one per core.
-        self.task_limit = TaskLimit(limits.processes * ((os.cpu_count() or 1) + 8))
-        if not account:  # another user may not join the cgroup
-            command = self.task_limit.apply_to(command)
+        max_tasks = limits.processes * ((os.cpu_count() or 1) + 8)
+        self.control_groups = ControlGroups(max_tasks, limits.memory_bytes)
+        self._errors = ErrorOutput()
         self.process = subprocess.Popen(
-            command,
+            limited_command(command, self.control_groups, limits.disk_bytes),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors.descriptor,
-            cwd=folder,
+            cwd=self._folder or "/",
             env=variables,
+            pass_fds=[filter_file],
             start_new_session=True,
-            **account,
         )
+        os.close(filter_file)
         self._known_processes: dict[int, psutil.Process] = {}
-        self._module = module
         self._worker: int | None = None
         self._started = time.monotonic()
         self._cpu_wait_seconds = self._judge_wait_seconds = 0.0
@@ -102,16 +127,12 @@ class Sandbox:
                     if is_module and "python" in process.name():
                         self._worker = process.pid
         wall = time.monotonic() - self._started - self._judge_wait_seconds
-        if self._worker is None:
-            return wall / _WALL_PER_SECOND
-        try:
+        with contextlib.suppress(OSError, IndexError, ValueError):
             text = Path(f"/proc/{self._worker}/task/{self._worker}/schedstat").read_text()
             # The second field is the time that the thread waited for a CPU, in nanoseconds.
             self._cpu_wait_seconds = max(self._cpu_wait_seconds, int(text.split()[1]) / 1e9)
-        except (OSError, IndexError, ValueError):
-            if not self._cpu_wait_seconds:
-                return wall / _WALL_PER_SECOND
-        return wall - self._cpu_wait_seconds
+        is_known = self._worker is not None and self._cpu_wait_seconds > 0
+        return wall - self._cpu_wait_seconds if is_known else wall / _WALL_PER_SECOND
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
@@ -125,7 +146,6 @@ class Sandbox:
 
         While the module is not reading, poll `check_clock`, which returns a reason to stop or None.
         """
-        assert self.process.stdin is not None
         channel = self.process.stdin.fileno()
         remaining = memoryview(json.dumps(message).encode() + b"\n")
         while remaining:
@@ -147,14 +167,18 @@ class Sandbox:
             if len(processes) > self.limits.processes:
                 text = f"started more than {self.limits.processes} processes"
                 return Stop(StopReason.PROCESSES, text)
-            file_bytes = sum(map(_memory_file_bytes, processes))
             # RSS counts shared memory once per process. PSS is accurate but slow, so it is computed
             # only if RSS exceeds the limit.
-            limit = self.limits.memory_bytes - file_bytes
-            if _total_memory(processes, "rss") > limit < _total_memory(processes, "pss"):
-                text = f"used more than {self.limits.memory_bytes / 2**30:.1f} GiB of memory"
-                return Stop(StopReason.MEMORY, text)
+            sizes = [process.memory_info().rss for process in processes]
+            if psutil.LINUX and sum(sizes) > self.limits.memory_bytes:
+                sizes = [process.memory_full_info().pss for process in processes]
+            if sum(sizes) > self.limits.memory_bytes:
+                return self._memory_exceeded()
         return None
+
+    def _memory_exceeded(self) -> Stop:
+        text = f"used more than {self.limits.memory_bytes / 2**30:.1f} GiB of memory"
+        return Stop(StopReason.MEMORY, text)
 
     def exit_reason(self) -> Stop:
         """Return why the process closed its output, based on its exit status."""
@@ -164,6 +188,8 @@ class Sandbox:
             return Stop(StopReason.ENDED, "closed the channel to the grader")
         number = -status if status < 0 else status - 128
         if number == signal.SIGKILL:
+            if self.control_groups.ran_out_of_memory:
+                return self._memory_exceeded()
             return Stop(StopReason.KILLED, "was killed (signal SIGKILL), perhaps by the OOM killer")
         if 0 < number < signal.NSIG:
             return Stop(StopReason.ENDED, f"crashed Python (signal {signal.Signals(number).name})")
@@ -175,18 +201,18 @@ class Sandbox:
             self._process_tree()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        # Without bubblewrap, a process may have left the process group. With bubblewrap, all
-        # processes end when the first one does.
-        for process in self._known_processes.values():
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-        if self._folder is not None:
-            self._kill_detached(str(self._folder))
+        # Without bubblewrap, a process may have left the process group, or even the process tree.
+        # With bubblewrap, all processes end when the first one does.
+        for process in psutil.process_iter() if self._folder else self._known_processes.values():
+            with contextlib.suppress(psutil.Error, OSError):
+                is_known = self._known_processes.get(process.pid) == process
+                if is_known or process.environ().get("HOME") == str(self._folder):
+                    process.kill()
         self.process.kill()
         self.process.wait()
         # The first process in the sandbox exits last, and killing a fork bomb takes a while.
         psutil.wait_procs(self._known_processes.values(), timeout=60)
-        self.task_limit.remove()
+        self.control_groups.remove()
         for stream in (self.process.stdin, self.process.stdout):
             with contextlib.suppress(OSError):
                 stream.close()
@@ -194,46 +220,8 @@ class Sandbox:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _kill_detached(self, home: str) -> None:
-        """Kill daemonized processes, which are no longer in the process tree."""
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error, OSError):
-                if process.environ().get("HOME") == home:
-                    process.kill()
-
     def _process_tree(self) -> list[psutil.Process]:
         root = psutil.Process(self.process.pid)
         processes = [root, *root.children(recursive=True)]
         self._known_processes |= {process.pid: process for process in processes}
         return processes
-
-
-def _total_memory(processes: list[psutil.Process], kind: str) -> int:
-    """Return the memory in bytes: "rss", or "pss" on Linux, which divides up shared memory."""
-    total = 0
-    for process in processes:
-        with contextlib.suppress(psutil.Error):
-            use_pss = kind == "pss" and psutil.LINUX
-            total += process.memory_full_info().pss if use_pss else process.memory_info().rss
-    return total
-
-
-def _memory_file_bytes(process: psutil.Process) -> int:
-    """Return the bytes in `memfd` files. RSS does not include data that was written to them."""
-    sizes: dict[int, int] = {}
-    with contextlib.suppress(OSError):
-        for file in Path(f"/proc/{process.pid}/fd").iterdir():
-            with contextlib.suppress(OSError):
-                if str(file.readlink()).startswith("/memfd:"):
-                    info = file.stat()
-                    sizes[info.st_ino] = info.st_blocks * 512
-    return sum(sizes.values())
-
-
-def _can_run_as_nobody() -> bool:
-    """Return whether this program is root and `nobody` can read Python and the course."""
-    if not hasattr(os, "geteuid") or os.geteuid() != 0:
-        return False
-    paths = [Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve(), Path(__file__).resolve()]
-    folders = {entry for path in paths for entry in (path, *path.parents)}
-    return all(entry.stat().st_mode & (0o001 if entry.is_dir() else 0o004) for entry in folders)

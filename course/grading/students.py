@@ -1,13 +1,18 @@
-"""Identifies students from the file names that learning platforms generate."""
+"""Students and their submissions, identified by the paths that learning platforms generate."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import PurePosixPath
+
+from nbformat import NotebookNode
 
 # "Ada Lovelace_123456_assignsubmission_file_": a folder, or the start of a file name.
 _MOODLE = re.compile(r"^(?P<root>(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[A-Za-z0-9]+_?)")
@@ -15,6 +20,9 @@ _MOODLE = re.compile(r"^(?P<root>(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[A-Z
 _CANVAS = re.compile(r"^(?P<name>[^_/]+)(?P<late>_LATE)?_(?P<id>\d+)_\d+_[^/]*$", re.IGNORECASE)
 # Control characters, and those that change the direction of text.
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+")
+_NOT_A_NAME = re.compile(
+    r"(?i)draft|final|copy|old|backup|untitled|lab|exercise|notebook|^[\W\d_]*$"
+)
 # Most file systems allow 255 bytes, including suffixes.
 _MAX_NAME_BYTES = 120
 
@@ -37,6 +45,26 @@ class Student:
     def key(self) -> tuple[str, str]:
         """The name and id, which together identify the student."""
         return self.name, self.id
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The submission of one student.
+
+    `student` is a unique name. If there is no readable notebook, `notebook` is None and `problem`
+    is the reason. `others` are the student's other files, which are not graded. `modified` is the
+    modification time, or None if it is unknown.
+    """
+
+    student: str
+    path: str
+    notebook: NotebookNode | None = None
+    problem: str = ""
+    digest: str = ""
+    others: tuple[str, ...] = ()
+    identity: Student = field(default_factory=lambda: Student(""))
+    modified: datetime | None = None
+    late: bool = False
 
 
 def identify_student(path: str, lab: str) -> Student:
@@ -66,22 +94,18 @@ def identify_student(path: str, lab: str) -> Student:
     return Student(stem.replace(lab, "").strip(" _-") or stem, root=stem)
 
 
-def wrapper_depth(paths: Iterable[str], lab: str) -> int:
+def count_shared_folders(paths: Iterable[str], lab: str) -> int:
     """Return the number of leading folders that all paths share, without student folders.
 
-    >>> wrapper_depth(["export/lab 1/ada/x.ipynb", "export/lab 1/bob/x.ipynb"], "01_tensors")
+    >>> count_shared_folders(["export/lab 1/ada/x.ipynb", "export/lab 1/bob/x.ipynb"], "01_tensors")
     2
     """
     all_parts = [PurePosixPath(path).parts for path in paths]
+    shortest = min(map(len, all_parts), default=1)
     num_shared = 0
-    while all_parts and all(
-        p[num_shared : num_shared + 1] == all_parts[0][num_shared : num_shared + 1]
-        for p in all_parts
-    ):
-        if any(len(parts) == num_shared + 1 for parts in all_parts):
-            break
+    while num_shared < shortest - 1 and len({parts[num_shared] for parts in all_parts}) == 1:
         num_shared += 1
-    if not all_parts or num_shared == 0:
+    if num_shared == 0:
         return 0
     for depth, folder in enumerate(all_parts[0][:num_shared]):
         if _MOODLE.match(folder):
@@ -89,21 +113,14 @@ def wrapper_depth(paths: Iterable[str], lab: str) -> int:
     # The shared folders may contain student folders, or files named after students.
     names = {parts[num_shared] for parts in all_parts}
     if all(len(parts) == num_shared + 1 for parts in all_parts):
-        has_platform_names = all(identify_student(name, lab).platform for name in names)
-        has_student_names = len(names) > 1 and all(
-            _is_named_after_student(name, lab) for name in names
+        stems = [name.split(".")[0] for name in names]
+        is_class = all(identify_student(name, lab).platform for name in names) or (
+            len(names) > 1 and not any(stem == lab or _NOT_A_NAME.search(stem) for stem in stems)
         )
-        is_class = has_platform_names or has_student_names
     else:
         is_class = len(names) > 1 and not names & {lab, "labs", "notebooks", "source"}
     # nbgrader's folder is called `submitted`.
     return num_shared if is_class else int(all_parts[0][0] == "submitted")
-
-
-def _is_named_after_student(file: str, lab: str) -> bool:
-    stem = file.split(".")[0]
-    is_generic = re.search(r"(?i)draft|final|copy|old|backup|untitled|lab|exercise|notebook", stem)
-    return stem != lab and not is_generic and any(character.isalpha() for character in stem)
 
 
 def display_names(students: Iterable[Student]) -> dict[tuple[str, str], str]:
@@ -111,28 +128,22 @@ def display_names(students: Iterable[Student]) -> dict[tuple[str, str], str]:
 
     Names that differ only in case or in characters that are invalid in file names are duplicates.
     """
-    groups: dict[str, list[tuple[str, str]]] = {}
-    for key in dict.fromkeys(student.key for student in students):
-        groups.setdefault(file_name(key[0]).casefold(), []).append(key)
+    keys = dict.fromkeys(student.key for student in students)
+    counts = Counter(file_name(name).casefold() for name, _ in keys)
     names: dict[tuple[str, str], str] = {}
     used_names: set[str] = set()
-    for keys in groups.values():
-        for name, student_id in keys:
-            base_name = _without_controls(name)
-            if len(keys) > 1 or name == "Participant":
-                base_name = f"{base_name} {student_id}".strip()
-            unique_name, count = base_name, 1
-            while file_name(unique_name).casefold() in used_names:
-                count += 1
-                unique_name = f"{base_name} ({count})"
-            used_names.add(file_name(unique_name).casefold())
-            names[name, student_id] = unique_name
+    for name, student_id in keys:
+        is_duplicate = counts[file_name(name).casefold()] > 1 or name == "Participant"
+        # A terminal must not move its cursor, or reverse the text around a name.
+        base_name = _CONTROLS.sub(" ", name).strip() or "unnamed"
+        base_name = f"{base_name} {student_id}".strip() if is_duplicate else base_name
+        numbered_names = (f"{base_name} ({count})" for count in itertools.count(2))
+        for unique_name in itertools.chain([base_name], numbered_names):
+            if file_name(unique_name).casefold() not in used_names:
+                break
+        used_names.add(file_name(unique_name).casefold())
+        names[name, student_id] = unique_name
     return names
-
-
-def _without_controls(name: str) -> str:
-    """Replace characters that move the cursor of a terminal or reverse the text around them."""
-    return _CONTROLS.sub(" ", name).strip() or "unnamed"
 
 
 def file_name(student: str) -> str:

@@ -1,48 +1,84 @@
-"""Finds the submissions in a folder or zip exported from a learning platform."""
+"""Finds the submissions in a folder or zip exported from a learning platform.
+
+Each notebook is stripped of its outputs as soon as it is read, because the outputs of a whole class
+may not fit in memory. The size limits protect the grader from very large files.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import csv
+import hashlib
+import io
+import json
+import stat
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import nbformat
 from nbformat import NotebookNode
 
 from course.course_folder import CourseError
-from course.grading.answers import merge_answers, other_notebook
-from course.grading.students import Student, display_names, identify_student, wrapper_depth
-from course.grading.submitted_files import SubmittedFile, is_notebook, read_files
+from course.grading.answers import merge_answers, other_lab
+from course.grading.students import (
+    Student,
+    Submission,
+    count_shared_folders,
+    display_names,
+    file_name,
+    identify_student,
+)
+
+# Maximum bytes of a file, and of everything in a student's zip. A notebook with many figures is
+# tens of megabytes in size.
+MAX_FILE_BYTES = 100_000_000
+# If a student has more notebooks, such as in a clone of a large repository, only those that mention
+# the lab are parsed. A copy of the course in all languages has fewer.
+MAX_NOTEBOOKS = 300
+# Maximum characters of a notebook without outputs. A lab has about 30,000.
+MAX_CHARACTERS = 1_000_000
+_NOTEBOOK_SUFFIXES = (".ipynb", ".ipynb.txt", ".ipynb.json")
+# Files and folders that learning platforms and operating systems add to submissions.
+_IGNORED_NAMES = {"timestamp.txt", "__macosx", "thumbs.db", "desktop.ini", "solutions"}
+_NAME_COLUMNS = ("full name", "student", "name")
+_ID_COLUMNS = ("identifier", "id", "sis login id")
+
+
+class _Unreadable(Exception):
+    """The reason why a file is not a notebook that can be graded."""
 
 
 @dataclass(frozen=True)
-class Submission:
-    """The submission of one student.
+class _File:
+    """A file of `size` bytes. `read` returns its content, or raises any exception."""
 
-    `student` is a unique name. If there is no readable notebook, `notebook` is None and `problem`
-    is the reason. `others` are the student's other files, which are not graded. `modified` is the
-    modification time, or None if it is unknown.
-    """
-
-    student: str
     path: str
-    notebook: NotebookNode | None = None
+    size: int
+    modified: datetime | None
+    read: Callable[[], bytes]
     problem: str = ""
-    digest: str = ""
-    others: tuple[str, ...] = ()
-    identity: Student = field(default_factory=lambda: Student(""))
-    modified: datetime | None = None
-    late: bool = False
+
+    @property
+    def is_notebook(self) -> bool:
+        return self.path.lower().endswith(_NOTEBOOK_SUFFIXES)
+
+    @property
+    def is_zip(self) -> bool:
+        return self.path.lower().endswith(".zip")
 
 
 def find_submissions(
-    folder: Path, lab: str, original: NotebookNode | None = None, *, due: datetime | None = None
+    folder: Path, lab: str, original: NotebookNode, *, due: datetime | None = None
 ) -> list[Submission]:
     """Find one submission per student, sorted by name.
 
     Args:
         folder: a folder or a zip exported from Moodle, Canvas or nbgrader, or one with a file or a
-            folder per student. A notebook may be inside another zip or end in `.ipynb.txt`.
+            folder per student. A notebook may be inside other zips or end in `.ipynb.txt`.
         lab: the name of the lab's notebook, without its suffix.
         original: the lab. If a student submitted several notebooks, the notebook of this lab with
             the most answers counts.
@@ -51,63 +87,236 @@ def find_submissions(
     Raises:
         CourseError: the folder does not exist, is not a valid zip, or contains no notebook.
     """
-    files = sorted(read_files(folder, lab), key=lambda file: file.path)
-    depth = wrapper_depth([file.path for file in files], lab)
-    candidates_by_student: dict[tuple[str, str], list[Submission]] = {}
+    if not folder.exists():
+        raise CourseError(
+            f"{folder} does not exist. Pass the folder or zip file that contains the submissions."
+        )
+    try:
+        files = list(_list_folder(folder) if folder.is_dir() else _list_zip(folder))
+    except zipfile.BadZipFile:
+        raise CourseError(
+            f"{folder} is neither a folder nor a readable zip. Unpack it and pass the folder."
+        ) from None
+    depth = count_shared_folders([file.path for file in files], lab)
+    files_by_student: dict[tuple[str, str], list[_File]] = {}
     students: dict[tuple[str, str], Student] = {}
-    for file in files:
+    for file in sorted(files, key=lambda file: file.path):
         relative_path = "/".join(PurePosixPath(file.path).parts[depth:])
-        identity = identify_student(relative_path, lab)
-        if not is_notebook(file.path) and not identity.platform and "/" not in relative_path:
+        student = identify_student(relative_path, lab)
+        can_be_read = file.is_notebook or file.is_zip
+        if not can_be_read and not student.platform and "/" not in relative_path:
             continue  # for example, a class list next to the submissions
-        student = students.setdefault(identity.key, identity)
-        students[identity.key] = replace(student, late=student.late or identity.late)
-        candidates_by_student.setdefault(identity.key, []).append(_make_submission(identity, file))
-    if not any(is_notebook(file.path) for file in files):
-        raise CourseError(f"There is no notebook (.ipynb) in {folder}.")
+        first = students.setdefault(student.key, student)
+        students[student.key] = replace(first, late=first.late or student.late)
+        files_by_student.setdefault(student.key, []).append(file)
     names = display_names(students.values())
     submissions = []
-    for key, candidates in candidates_by_student.items():
+    has_notebook = False
+    for key, packed in files_by_student.items():
+        unpacked = [part for file in packed for part in _unpack(file, [MAX_FILE_BYTES])]
+        num_notebooks = sum(file.is_notebook for file in unpacked)
+        has_notebook = has_notebook or num_notebooks > 0
+        required = f"lab_{lab.split('_')[0]}" if num_notebooks > MAX_NOTEBOOKS else ""
+        candidates = [_read(file, names[key], lab, required) for file in unpacked]
         best = _choose_best(candidates, original)
         late = students[key].late or bool(due and best.modified and best.modified > due)
-        identity = replace(students[key], late=late)
-        submissions.append(replace(best, student=names[key], identity=identity, late=late))
+        student = replace(students[key], late=late)
+        submissions.append(replace(best, identity=student, late=late))
+    if not has_notebook:
+        raise CourseError(f"There is no notebook (.ipynb) in {folder}.")
     return sorted(submissions, key=lambda submission: submission.student.casefold())
 
 
-def _make_submission(student: Student, file: SubmittedFile) -> Submission:
-    return Submission(
-        student.name,
-        file.path,
-        file.notebook,
-        file.problem,
-        file.digest,
-        identity=student,
-        modified=file.modified,
+def _list_folder(folder: Path) -> Iterator[_File]:
+    for file in folder.rglob("*"):
+        path = file.relative_to(folder)
+        if not file.is_dir() and not _is_ignored(path):
+            info = file.lstat()
+            problem = "" if stat.S_ISREG(info.st_mode) else "it is not a regular file"
+            modified = datetime.fromtimestamp(info.st_mtime)
+            yield _File(path.as_posix(), info.st_size, modified, file.read_bytes, problem)
+
+
+def _list_zip(file: Path | io.BytesIO) -> Iterator[_File]:
+    archive = zipfile.ZipFile(file)  # closed when no `read` below refers to it any longer
+    for member in archive.infolist():
+        path = PurePosixPath(*(p for p in member.filename.split("/") if p not in ("", "..")))
+        if member.is_dir() or not path.name or _is_ignored(path):
+            continue
+        try:
+            modified = datetime(*member.date_time)
+        except ValueError:
+            modified = None
+
+        def read(member: zipfile.ZipInfo = member) -> bytes:
+            # `ZipFile.read`, and methods other than deflate, decompress everything first, which can
+            # be thousands of times the declared size.
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise ValueError("its compression method is not supported")
+            with archive.open(member) as stream:
+                return stream.read(member.file_size)
+
+        yield _File(str(path), member.file_size, modified, read)
+
+
+def _is_ignored(path: PurePosixPath | Path) -> bool:
+    """Return whether a file is hidden or was not submitted by the student."""
+    return any(part.startswith(".") or part.lower() in _IGNORED_NAMES for part in path.parts)
+
+
+def _unpack(file: _File, remaining_bytes: list[int]) -> Iterator[_File]:
+    """Yield the file or, if it is a zip, its notebooks, even from zips inside the zip.
+
+    The notebooks get the time of the zip, because a student can set the times inside of it.
+    """
+    if not file.is_zip or file.problem:
+        yield file
+        return
+    try:
+        if file.size > MAX_FILE_BYTES or file.path.lower().count(".zip/") > 3:
+            raise ValueError("it is too large")
+        parts = [p for p in _list_zip(io.BytesIO(file.read())) if p.is_notebook or p.is_zip]
+    except Exception as error:  # a password, a wrong checksum, an unknown compression
+        yield replace(file, problem=f"it cannot be unpacked: {error}")
+        return
+    if not parts:
+        yield replace(file, problem="there is no notebook in the zip")
+    for part in parts:
+        remaining_bytes[0] -= part.size
+        problem = _too_large(MAX_FILE_BYTES - remaining_bytes[0]) if remaining_bytes[0] < 0 else ""
+        path = f"{file.path}/{part.path}"
+        part = replace(part, path=path, modified=file.modified, problem=problem)
+        yield from _unpack(part, remaining_bytes)
+
+
+def _too_large(size: int) -> str:
+    return f"it is {size / 1e6:.0f} MB; the limit is {MAX_FILE_BYTES / 1e6:.0f} MB"
+
+
+def _read(file: _File, student: str, lab: str, required: str) -> Submission:
+    """Return a file as a submission, with its notebook or the problem.
+
+    A notebook without the lab's name in its name and the text `required` is not parsed.
+    """
+    name = PurePosixPath(file.path).name
+    notebook, problem, digest = None, file.problem, ""
+    if not problem and not file.is_notebook:
+        problem = f"{name} is not a notebook (.ipynb)"
+    elif not problem and file.size > MAX_FILE_BYTES:
+        problem = _too_large(file.size)
+    elif not problem:
+        try:
+            content = file.read()
+            digest = hashlib.sha256(content).hexdigest()
+            if lab in name or required.encode() in content:
+                notebook = _parse(content)
+            else:
+                problem = "it is not a notebook of this lab"
+        except _Unreadable as error:
+            problem = str(error)
+        except Exception as error:  # the same exceptions as in `_unpack`
+            problem = f"it cannot be unpacked: {error}"
+    return Submission(student, file.path, notebook, problem, digest, modified=file.modified)
+
+
+def _parse(content: bytes) -> NotebookNode:
+    """Parse a notebook, without its outputs."""
+    if not content.strip():
+        raise _Unreadable("the file is empty")
+    try:
+        text = _remove_outputs(json.loads(_decode(content)))
+        if len(text) > MAX_CHARACTERS:
+            raise ValueError(f"it has {len(text):,} characters; the limit is {MAX_CHARACTERS:,}")
+        with warnings.catch_warnings():
+            # nbformat warns about problems that it fixes, such as duplicate cell ids.
+            warnings.simplefilter("ignore")
+            notebook = nbformat.reads(text, as_version=4)
+        # nbformat only logs validation errors, so check the sources here.
+        if not all(isinstance(cell.get("source"), str) for cell in notebook.cells):
+            raise ValueError("the source of a cell is not text")
+    except Exception as error:  # nbformat raises many types of exceptions
+        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        raise _Unreadable(f"it is not a readable notebook: {reason}") from None
+    if not any(cell.cell_type == "code" and cell.source.strip() for cell in notebook.cells):
+        raise _Unreadable("it has no code")
+    return notebook
+
+
+def _decode(content: bytes) -> str:
+    """Decode a text in UTF-8, UTF-16 or UTF-32, or else in Latin-1, which has no invalid bytes."""
+    try:
+        return content.decode(json.detect_encoding(content))
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def _remove_outputs(data: dict[str, Any]) -> str:
+    """Return the JSON of a notebook without outputs, attachments, widgets and lone surrogates."""
+    for cell in data["cells"] if isinstance(data.get("cells"), list) else []:
+        if isinstance(cell, dict):
+            cell.pop("attachments", None)
+            if cell.get("cell_type") == "code":
+                cell["outputs"] = []
+    if isinstance(data.get("metadata"), dict):
+        data["metadata"].pop("widgets", None)
+    # A lone surrogate (half of a UTF-16 pair) is valid in JSON but cannot be encoded as UTF-8.
+    return json.dumps(data, ensure_ascii=False).encode("utf-8", "replace").decode()
+
+
+def _choose_best(candidates: list[Submission], original: NotebookNode) -> Submission:
+    """Return the notebook of this lab with the most answers; of equals, the latest."""
+    others: dict[str, str] = {}
+
+    def rank(candidate: Submission) -> tuple[Any, ...]:
+        last = candidate.modified or datetime.min, candidate.path
+        if candidate.notebook is None:
+            return (candidate.path.lower().endswith(_NOTEBOOK_SUFFIXES), False, 0, 0, *last)
+        others[candidate.path] = other_lab(original, candidate.notebook)
+        if others[candidate.path]:
+            return (True, False, 0, 0, *last)
+        merged = merge_answers(original, candidate.notebook)
+        return (True, True, len(merged.answered), -len(merged.missing), *last)
+
+    best = max(candidates, key=rank)
+    if other := others.get(best.path):
+        best = replace(best, notebook=None, problem=f"it is {other}, not this lab")
+    return replace(best, others=tuple(c.path for c in candidates if c.path != best.path))
+
+
+def absent_students(class_list: Path, submissions: Sequence[Submission]) -> list[Submission]:
+    """Return an empty submission for each student on the list who submitted nothing.
+
+    The list is a CSV file with a column "name" and optionally "id", such as Moodle's grading
+    worksheet or Canvas's exported gradebook. Students are matched by id if there is one, and
+    otherwise by name.
+    """
+    try:
+        rows = list(csv.reader(io.StringIO(_decode(class_list.read_bytes()), newline="")))
+    except (OSError, csv.Error) as error:
+        raise CourseError(f"The class list {class_list} cannot be read: {error}.") from None
+    columns = [name.strip().casefold() for name in rows[0]] if rows else []
+    name_column, id_column = (
+        next((columns.index(name) for name in names if name in columns), None)
+        for names in (_NAME_COLUMNS, _ID_COLUMNS)
     )
-
-
-def _choose_best(candidates: list[Submission], original: NotebookNode | None) -> Submission:
-    best = max(candidates, key=lambda candidate: _rank(candidate, original))
-    others = tuple(candidate.path for candidate in candidates if candidate is not best)
-    if best.notebook is not None and original is not None:
-        other = other_notebook(original, best.notebook)
-        if other is not None:
-            best = replace(best, notebook=None, problem=f"it is {other}, not this lab")
-    return replace(best, others=others)
-
-
-def _rank(submission: Submission, original: NotebookNode | None) -> tuple[Any, ...]:
-    """Return a sort key that prefers notebooks of this lab, then more answers, then later files."""
-    modified = submission.modified or datetime.min
-    if submission.notebook is None:
-        return (is_notebook(submission.path), False, 0, 0, modified, submission.path)
-    if original is None:
-        return (True, True, 0, len(submission.notebook.cells), modified, submission.path)
-    if other_notebook(original, submission.notebook) is not None:
-        # Comparing the cells is slow, and a copy of the course has over 100 notebooks.
-        return (True, False, 0, 0, modified, submission.path)
-    merged = merge_answers(original, submission.notebook)
-    exercises = len({cell.exercise for cell in merged.cells} - {None})
-    num_answers = exercises - len(merged.missing)
-    return (True, True, len(merged.answered), num_answers, modified, submission.path)
+    if name_column is None:
+        found = f"has {', '.join(columns)[:200]}" if columns else "is empty"
+        expected = " or ".join(map(repr, _NAME_COLUMNS))
+        raise CourseError(f"The class list {class_list} has no column {expected}; it {found}.")
+    known = [submission.identity for submission in submissions]
+    ids = {student.id for student in known} - {""}
+    names = {file_name(student.name).casefold() for student in known}
+    platform = next((student.platform for student in known if student.platform), "")
+    absent = []
+    for row in rows[1:]:
+        row = [value.strip() for value in row] + [""] * len(columns)
+        name, student_id = row[name_column], "" if id_column is None else row[id_column]
+        student_id = student_id.removeprefix("Participant ")
+        is_known = student_id in ids if student_id and ids else file_name(name).casefold() in names
+        if name and name != "Points Possible" and not is_known:
+            absent.append(Student(name, student_id, platform))
+    unique_names = display_names([*known, *absent])
+    return [
+        Submission(unique_names[student.key], "", problem="nothing was submitted", identity=student)
+        for student in absent
+    ]

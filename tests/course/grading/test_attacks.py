@@ -13,8 +13,8 @@ from course.grading import marking
 from course.grading.internals import uses_of_internals
 from course.grading.isolation import bubblewrap
 from course.grading.limits import SandboxLimits
-from course.grading.marking import MarkStatus, grade_submission
-from course.grading.submissions import Submission
+from course.grading.results import MarkStatus, grade_submission
+from course.grading.students import Submission
 from tools.grade_a_class import LABS, attack_lab
 from tools.hostile_answers import ATTACKS
 

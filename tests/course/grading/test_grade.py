@@ -23,14 +23,14 @@ from course.grading.grade import GradingOptions, grade
 from course.grading.isolation import bubblewrap
 from course.grading.judges import Canceled
 from course.grading.limits import SandboxLimits, StopReason
-from course.grading.marking import (
+from course.grading.results import (
     GradedSubmission,
     Mark,
     MarkStatus,
     grade_submission,
-    make_ungraded,
+    ungraded_submission,
 )
-from course.grading.submissions import Submission
+from course.grading.students import Submission
 from tools.grade_a_class import LABS, NAME, Member, grade_id
 from tools.hostile_answers import HARMLESS, HOSTILE, NEEDS_REVIEW
 
@@ -418,5 +418,5 @@ def test_failing_feedback_page_does_not_change_marks(builder, tmp_path, monkeypa
 
 
 def test_ungraded_submissions_have_no_points(builder):
-    graded = make_ungraded(builder.original, Submission("a", "a"), MarkStatus.NOT_GRADED, "why")
+    graded = ungraded_submission(builder.original, Submission("a", "a"), MarkStatus.NOT_GRADED, "why")
     assert not graded.is_graded

@@ -8,12 +8,12 @@ import pytest
 
 from course.course_folder import CourseError
 from course.grading.answers import CellKind, SubmittedCell
-from course.grading.feedback import write_feedback, write_feedback_zip
-from course.grading.gradebook import write_class_page, write_tables
-from course.grading.marking import GradedSubmission, Mark, MarkStatus
+
+from course.grading.gradebook import write_class_page, write_tables, write_feedback, write_feedback_zip
+from course.grading.results import GradedSubmission, Mark, MarkStatus
 from course.grading.results import MANUAL, find_unmatched_rows, read_manual_points
 from course.grading.students import Student
-from course.grading.submissions import Submission
+from course.grading.students import Submission
 
 CELLS = [(SubmittedCell(CellKind.STUDENT, "x = 1", 1), {"outputs": []})]
 

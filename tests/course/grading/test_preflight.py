@@ -6,9 +6,9 @@ from course.course_folder import CourseError
 from course.grading import sandbox
 from course.grading.grade import GradingOptions, grade
 from course.grading.limits import SandboxLimits
-from course.grading.marking import MarkStatus, grade_submission
+from course.grading.results import MarkStatus, grade_submission
 from course.grading.preflight import check_machine
-from course.grading.submissions import Submission
+from course.grading.students import Submission
 from tools.grade_a_class import LABS, NAME, Member
 
 FORBIDDEN = "bwrap: No permissions to create new namespace"

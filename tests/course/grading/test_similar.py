@@ -5,7 +5,7 @@ import copy
 from nbformat.v4 import new_code_cell
 
 from course.grading.similar import similar
-from course.grading.submissions import Submission
+from course.grading.students import Submission
 from tools.grade_a_class import ClassBuilder, grade_id
 
 builder = ClassBuilder()

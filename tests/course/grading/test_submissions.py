@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from course.course_folder import CourseError
 from course.grading import submitted_files
-from course.grading.class_list import absent_students
+
 from course.grading.students import file_name, identify_student
 from course.grading.submissions import find_submissions
 from course.grading.submitted_files import (
