@@ -22,7 +22,7 @@ import psutil
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from tools.hostile_answers import ATTACKS, HARMLESS, HOSTILE, NEEDS_REVIEW
+from tools.hostile_answers import ATTACKS, HARMLESS, HOSTILE
 
 LABS = Path(__file__).parents[1] / "labs"
 NAME = "01_tensors_and_devices"
@@ -88,8 +88,6 @@ class ClassBuilder:
             return Member(name, attack_lab(self.original, ATTACKS[name]), no_points)
         number, source = HOSTILE[name]
         points = self.full_points_except() if name in HARMLESS else self.full_points_except(number)
-        if name in NEEDS_REVIEW:
-            points = dict.fromkeys(self.max_points, 0)
         return Member(name, self.with_answer(number, source), points)
 
     def collected_members(self) -> list[Member]:

@@ -361,12 +361,3 @@ HARMLESS = {
     "overwrites files of the package",
     "leaves thousands of nested folders",
 }
-
-# Answers that use internals of Python or the checks. They get no points until a manual review.
-NEEDS_REVIEW = {
-    "overwrites the checks",
-    "replaces the comparison functions",
-    "replaces the comparison functions while it is judged",
-    "imitates a tensor under another name",
-    *ATTACKS,
-}

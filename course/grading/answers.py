@@ -91,7 +91,8 @@ def merge_answers(original: NotebookNode, submitted: NotebookNode) -> Submission
     lab = {grade_id_of(cell): cell.source.strip() for cell in original.cells}
     stubs = {grade_id: source for grade_id, source in lab.items() if _EXERCISE.match(grade_id)}
     answers, notes = _find_answers(stubs, submitted_cells)
-    known = {*answers.values(), *(n for n, grade_id in enumerate(ids) if grade_id in stubs)}
+    is_known = [grade_id in stubs or bool(_CHECK.match(grade_id)) for grade_id in ids]
+    known = {*answers.values(), *(n for n in range(len(ids)) if is_known[n])}
     lab_sources = {"", *(cell.source.strip() for cell in original.cells)}
     # Cells that the student added.
     extras = [
@@ -126,7 +127,7 @@ def merge_answers(original: NotebookNode, submitted: NotebookNode) -> Submission
             cells += [
                 SubmittedCell(CellKind.STUDENT, submitted_cells[n].source, number) for n in indices
             ]
-            position = max(position, index + bool(exercise))
+            position = max(position, index + 1)
             if check:
                 cells.append(SubmittedCell(CellKind.CHECK, cell.source, number))
     pairs = zip(ids, sources, strict=True)

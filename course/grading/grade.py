@@ -170,13 +170,14 @@ class _ClassGrader:
                 if count % _CANARY_INTERVAL == 0:
                     futures.append(pool.submit(self._solution_fails))
             try:
-                return any([future.result() for future in futures])  # noqa: C419 - wait for all
+                results = [future.result() for future in futures]
             except BaseException:
                 # Ctrl-C or a full disk: do not wait for the sandboxes that are still running.
                 self._cancel.set()
                 pool.shutdown(cancel_futures=True)
                 self._write_tables()
                 raise
+        return any(results)
 
     def _grade_and_store(self, submission: Submission) -> None:
         graded = self._grade_safely(submission)
