@@ -57,8 +57,8 @@ def _time(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        problem = f"{text!r} is not a date and time such as 2026-11-20 23:59"
-        raise argparse.ArgumentTypeError(problem) from None
+        example = "a date and time such as 2026-11-20 23:59"
+        raise argparse.ArgumentTypeError(f"{text!r} is not {example}") from None
 
 
 def _grade(options: argparse.Namespace) -> int:

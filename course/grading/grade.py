@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -95,19 +95,14 @@ def grade(
     Raises:
         CourseError: the submissions or options are not valid, or the results cannot be written.
     """
-    options = options or GradingOptions()
-    notebook = nbformat.read(original, as_version=4)
-    class_submissions = find_submissions(submissions, original.stem, notebook, due=options.due)
-    if options.class_list is not None:
-        class_submissions += absent_students(options.class_list, class_submissions)
-        class_submissions.sort(key=lambda submission: submission.student.casefold())
     if submissions.is_dir() and out.resolve().is_relative_to(submissions.resolve()):
         raise CourseError(
             f"{out} is inside {submissions}, so the feedback would be graded the next time. Choose "
             "another folder with --out."
         )
+    grader = _ClassGrader(original, submissions, out, options or GradingOptions(), progress)
     try:
-        return _ClassGrader(original, notebook, class_submissions, out, options, progress).grade()
+        return grader.grade()
     except OSError as error:
         raise CourseError(
             f"The results cannot be written to {out}: {error.strerror or error}. Free some space, "
@@ -119,19 +114,15 @@ class _ClassGrader:
     """Grades all submissions of one class."""
 
     def __init__(
-        self,
-        original: Path,
-        notebook: NotebookNode,
-        submissions: Sequence[Submission],
-        out: Path,
-        options: GradingOptions,
-        progress: Progress,
+        self, original: Path, folder: Path, out: Path, options: GradingOptions, progress: Progress
     ) -> None:
-        self.original, self.notebook, self.submissions = original, notebook, submissions
-        self.out, self.options, self.progress = out, options, progress
-        self.title = notebook.metadata.get("title", original.stem)
-        self.manual = read_manual_points(out)
-        self.stored = StoredResults(out, original, options.limits, isolated=options.isolated)
+        self.original, self.out, self.options, self.progress = original, out, options, progress
+        self.notebook = nbformat.read(original, as_version=4)
+        self.title = self.notebook.metadata.get("title", original.stem)
+        self.submissions = find_submissions(folder, original.stem, self.notebook, due=options.due)
+        if options.class_list is not None:
+            self.submissions += absent_students(options.class_list, self.submissions)
+            self.submissions.sort(key=lambda submission: submission.student.casefold())
         self.graded: dict[str, GradedSubmission] = {}
         self._lock = threading.Lock()
         self._cancel = threading.Event()
@@ -140,6 +131,8 @@ class _ClassGrader:
         self._tables_due = 0.0  # the next time, in seconds, at which the tables may be written
 
     def grade(self) -> list[GradedSubmission]:
+        self.manual = read_manual_points(self.out)
+        self.stored = StoredResults(self.out, self.original, *self._settings[:2])
         waiting = []
         for submission in self.submissions:
             stored = None if self.options.regrade else self.stored.load(submission)
@@ -181,7 +174,7 @@ class _ClassGrader:
 
     def _grade_and_store(self, submission: Submission) -> None:
         graded = self._grade_safely(submission)
-        self._finish(graded, final=graded.is_final)
+        self._finish(graded, final=all(mark.is_final for mark in graded.marks))
 
     def _grade_safely(self, submission: Submission) -> GradedSubmission:
         try:
@@ -201,7 +194,8 @@ class _ClassGrader:
         if not any(in_doubt):
             return
         second = self._grade_safely(first.submission)
-        machine_failed = not second.is_final and self._solution_fails()
+        is_final = all(mark.is_final for mark in second.marks)
+        machine_failed = not is_final and self._solution_fails()
         marks = [
             _final_mark(again, machine_failed) if doubt else mark
             for mark, again, doubt in zip(first.marks, second.marks, in_doubt, strict=True)
@@ -366,10 +360,7 @@ def check_machine(
     if not failed:
         return
     if any(mark.stop and mark.stop.is_limit for mark in failed):
-        advice = (
-            "Raise the limits (--memory, --cell-seconds, --seconds), or stop other programs on "
-            "this machine. To check for other problems: course doctor"
-        )
+        advice = "Raise the limits (--memory, --cell-seconds, --seconds), or stop other programs."
     # The solution is trusted code, so it is safe to run outside the sandbox.
     elif isolated and not unexpected_marks(original, limits, isolated=False):
         advice = (
@@ -378,9 +369,9 @@ def check_machine(
         )
     else:
         advice = "To find the cause: course doctor, and course build --check"
-    problems: dict[str, list[str]] = {}
+    problems = {mark.description: [] for mark in failed}
     for mark in failed:
-        problems.setdefault(mark.description, []).append(str(mark.exercise))
+        problems[mark.description].append(str(mark.exercise))
     lines = [f"  exercise {', '.join(numbers)}: {text}" for text, numbers in problems.items()]
     raise CourseError(
         f"This machine cannot grade {original.stem} now, so no submission was graded. The lab's "

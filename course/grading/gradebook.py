@@ -45,9 +45,9 @@ def write_tables(
         student = {"student": submission.student, "id": submission.identity.id}
         late, notes = "late" if submission.late else "", "; ".join(graded.notes)
         points = {f"exercise {mark.exercise}": mark.points_or_blank for mark in graded.marks}
-        total = {"points": graded.points_or_blank, "max_points": graded.max_points}
-        row = {**student, **total, **points, "late": late, "notes": notes}
-        tables["totals.csv"].append(row)
+        total = graded.points if graded.is_graded else ""
+        row = {**student, "points": total, "max_points": graded.max_points, **points}
+        tables["totals.csv"].append({**row, "late": late, "notes": notes})
         for mark in graded.marks:
             row = {**student, "lab": lab, "exercise": mark.exercise}
             row |= {"points": mark.points_or_blank, "max_points": mark.max_points}
@@ -55,13 +55,13 @@ def write_tables(
             row |= {"late": late, "file": submission.path, "notes": notes}
             tables["gradebook.csv"].append(row)
         if submission.identity.platform == "moodle":
-            tables.setdefault("moodle.csv", []).append(_moodle_row(graded))
+            tables.setdefault("moodle.csv", []).append(_moodle_row(graded, total))
         if submission.identity.platform == "canvas":
             # Canvas matches students by ID and requires Section as the last column before the
             # assignments (lib/gradebook_importer.rb).
             columns = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", title)
             maximum = ("    Points Possible", "", "", "", "", graded.max_points)
-            row = (submission.identity.name, student["id"], "", "", "", graded.points_or_blank)
+            row = (submission.identity.name, student["id"], "", "", "", total)
             rows = tables.setdefault("canvas.csv", [dict(zip(columns, maximum, strict=True))])
             rows.append(dict(zip(columns, row, strict=True)))
     for name, rows in tables.items():
@@ -78,7 +78,7 @@ def _escape(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
 
 
-def _moodle_row(graded: GradedSubmission) -> dict[str, object]:
+def _moodle_row(graded: GradedSubmission, total: object) -> dict[str, object]:
     """Return a row of a Moodle offline grading worksheet.
 
     Moodle rejects a file without Identifier, Grade or Last modified (grade), ignores empty grades,
@@ -90,7 +90,7 @@ def _moodle_row(graded: GradedSubmission) -> dict[str, object]:
     return {
         "Identifier": f"Participant {graded.submission.identity.id}",
         "Full name": graded.submission.identity.name,
-        "Grade": graded.points_or_blank,
+        "Grade": total,
         "Maximum Grade": graded.max_points,
         "Last modified (grade)": datetime.now().astimezone().isoformat(timespec="seconds"),
         "Feedback comments": "\n".join(f"Exercise {m.exercise}: {m.description}" for m in lost),
@@ -103,13 +103,12 @@ def write_class_page(
     """Write `index.html`: results by exercise, frequent hints, and all marks."""
     environment = page_environment()
     environment.filters["code"] = _to_html
-    exercises = sorted({mark.exercise for graded in submissions for mark in graded.marks})
     page = environment.get_template("grades.html.j2").render(
         title=title,
         lab=lab,
         now=datetime.now(),
         submissions=submissions,
-        exercises=[_exercise_summary(number, submissions) for number in exercises],
+        marks=[mark for graded in submissions for mark in graded.marks],
         hints=_most_common_hints(submissions),
         not_isolated=any(graded.cells and not graded.isolated for graded in submissions),
         ungraded=[graded.submission.student for graded in submissions if not graded.is_graded],
@@ -126,20 +125,6 @@ def write_class_page(
 def _to_html(text: str) -> Markup:
     """Convert a message to HTML; text in backticks becomes code."""
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
-
-
-def _exercise_summary(number: int, submissions: Sequence[GradedSubmission]) -> dict[str, Any]:
-    marks = [mark for graded in submissions for mark in graded.marks if mark.exercise == number]
-    statuses = Counter(str(mark.status) for mark in marks)
-    passed = statuses.pop(MarkStatus.PASSED, 0)
-    return {
-        "number": number,
-        "max_points": marks[0].max_points,
-        "passed": passed,
-        "count": len(marks),
-        "pass_rate": round(100 * passed / len(marks)),
-        "others": statuses.most_common(),
-    }
 
 
 def _most_common_hints(submissions: Sequence[GradedSubmission]) -> list[dict[str, Any]]:

@@ -6,7 +6,6 @@ import contextlib
 import importlib.util
 import os
 import platform
-import re
 import shutil
 import site
 import struct
@@ -70,11 +69,10 @@ def bubblewrap_options(disk_bytes: int) -> list[str]:
     Each writable folder holds at most `disk_bytes` bytes.
     """
     options: list[str] = []
-    for path in map(Path, (*_SYSTEM_FOLDERS, *_SETTINGS_FILES)):
-        if path.is_symlink() and path.parent == Path("/"):
-            options += ["--symlink", str(path.readlink()), str(path)]
-        elif path.exists():
-            options += ["--ro-bind", str(path), str(path)]
+    for path in filter(Path.exists, map(Path, (*_SYSTEM_FOLDERS, *_SETTINGS_FILES))):
+        is_link = path.is_symlink() and path.parent == Path("/")
+        options += ["--symlink", str(path.readlink())] if is_link else ["--ro-bind", str(path)]
+        options.append(str(path))
     options += ["--proc", "/proc", "--dev", "/dev"]
     for gpu in sorted(Path("/dev").glob("nvidia*")):
         options += ["--dev-bind-try", str(gpu), str(gpu)]
@@ -106,13 +104,13 @@ def own_folders() -> list[Path]:
         folders.add(Path(site.getusersitepackages()))
     # Include each path both as is and with its symlinks resolved.
     folders |= {path.resolve() for path in folders} | _course_folders()
-    return [path for path in sorted(folders) if not any(map(path.is_relative_to, _SYSTEM_FOLDERS))]
+    return sorted(p for p in folders if not any(map(p.is_relative_to, _SYSTEM_FOLDERS)))
 
 
 def _course_folders() -> set[Path]:
     """Return the folders of the packages that a lab and its checks import."""
-    packages = ("helpers", "simulated_cuda", "course")
-    return {Path(importlib.util.find_spec(name).origin).parent for name in packages}
+    specs = map(importlib.util.find_spec, ("helpers", "simulated_cuda", "course"))
+    return {Path(spec.origin).parent for spec in specs}
 
 
 # The seccomp filter denies memfd_create, memfd_secret and shmget (memory that no process has mapped
@@ -157,11 +155,11 @@ def seccomp_filter(machine: str = platform.machine()) -> bytes:
 
 
 class ControlGroups:
-    """Cgroups (version 1 or 2) that limit the tasks and the memory of a sandbox.
+    """Cgroups (version 1 or 2) that limit the tasks and the memory of a sandbox, if permitted.
 
     Measuring from outside is too slow for a fork bomb, and misses memory that no process has
     mapped, such as the buffers of sockets. Usually only root can create cgroups, or a user in a
-    desktop session. `folders` is empty if this program cannot.
+    desktop session.
     """
 
     def __init__(self, max_tasks: int, memory_bytes: int) -> None:
@@ -181,13 +179,6 @@ class ControlGroups:
                         self.folders.append(folder)
                         break
                     folder.rmdir()
-
-    @property
-    def ran_out_of_memory(self) -> bool:
-        """Whether the kernel killed a process because of the memory limit."""
-        names = ("memory.events", "memory.oom_control")
-        files = [f / name for f in self.folders for name in names if (f / name).exists()]
-        return any(re.search("^oom_kill [1-9]", f.read_text(), re.MULTILINE) for f in files)
 
     def remove(self) -> None:
         """Remove the cgroups, after all their processes have been killed."""

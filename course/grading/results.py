@@ -93,19 +93,9 @@ class GradedSubmission:
         return sum(mark.max_points for mark in self.marks)
 
     @property
-    def points_or_blank(self) -> int | float | str:
-        """The total points; "" if this machine could not grade every exercise."""
-        return self.points if self.is_graded else ""
-
-    @property
     def is_graded(self) -> bool:
         """Whether this machine could grade every exercise."""
         return all(mark.status is not MarkStatus.NOT_GRADED for mark in self.marks)
-
-    @property
-    def is_final(self) -> bool:
-        """False if a busy machine may have caused one of the marks."""
-        return all(mark.is_final for mark in self.marks)
 
 
 class StoredResults:
@@ -114,7 +104,7 @@ class StoredResults:
     A result is reused if the submission, the lab, its checks and the limits are unchanged.
     """
 
-    def __init__(self, out: Path, original: Path, limits: SandboxLimits, *, isolated: bool) -> None:
+    def __init__(self, out: Path, original: Path, limits: SandboxLimits, isolated: bool) -> None:
         self._folder = out / "graded"
         checks = sorted(Path(helpers.checks.__file__).parent.rglob("*.py"))
         parts = [repr((limits, isolated)).encode(), *(p.read_bytes() for p in (original, *checks))]

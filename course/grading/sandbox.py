@@ -1,8 +1,6 @@
 """A sandbox for students' code: no network, isolated files, and limits on time, memory and disk.
 
-With bubblewrap, the code has read-only access to the system's programs and the packages of Python
-and the course, and write access to an empty in-memory folder that is deleted at the end. It runs as
-nobody, without capabilities, in its own user namespace. Without bubblewrap, only the limits apply.
+Without bubblewrap, only the limits apply.
 """
 
 from __future__ import annotations
@@ -62,12 +60,9 @@ class ErrorOutput:
 
 
 class Sandbox:
-    """A Python module that runs in a sandbox, with pipes to its stdin and stdout.
+    """A process of `python -m module` in a sandbox, with pipes to its stdin and stdout.
 
-    Args:
-        module: the module to run, as in `python -m`.
-        limits: the resource limits.
-        isolated: whether to use bubblewrap if it is available.
+    `isolated`: whether to use bubblewrap if it is available.
     """
 
     def __init__(self, module: str, limits: SandboxLimits, *, isolated: bool = True) -> None:
@@ -173,12 +168,9 @@ class Sandbox:
             if psutil.LINUX and sum(sizes) > self.limits.memory_bytes:
                 sizes = [process.memory_full_info().pss for process in processes]
             if sum(sizes) > self.limits.memory_bytes:
-                return self._memory_exceeded()
+                text = f"used more than {self.limits.memory_bytes / 2**30:.1f} GiB of memory"
+                return Stop(StopReason.MEMORY, text)
         return None
-
-    def _memory_exceeded(self) -> Stop:
-        text = f"used more than {self.limits.memory_bytes / 2**30:.1f} GiB of memory"
-        return Stop(StopReason.MEMORY, text)
 
     def exit_reason(self) -> Stop:
         """Return why the process closed its output, based on its exit status."""
@@ -188,9 +180,9 @@ class Sandbox:
             return Stop(StopReason.ENDED, "closed the channel to the grader")
         number = -status if status < 0 else status - 128
         if number == signal.SIGKILL:
-            if self.control_groups.ran_out_of_memory:
-                return self._memory_exceeded()
-            return Stop(StopReason.KILLED, "was killed (signal SIGKILL), perhaps by the OOM killer")
+            limit = f"{self.limits.memory_bytes / 2**30:.1f} GiB of memory"
+            text = f"was killed (signal SIGKILL), perhaps because it used more than {limit}"
+            return Stop(StopReason.KILLED, text)
         if 0 < number < signal.NSIG:
             return Stop(StopReason.ENDED, f"crashed Python (signal {signal.Signals(number).name})")
         return Stop(StopReason.ENDED, f"ended the process with exit status {status}")

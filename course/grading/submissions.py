@@ -48,10 +48,6 @@ _NAME_COLUMNS = ("full name", "student", "name")
 _ID_COLUMNS = ("identifier", "id", "sis login id")
 
 
-class _Unreadable(Exception):
-    """The reason why a file is not a notebook that can be graded."""
-
-
 @dataclass(frozen=True)
 class _File:
     """A file of `size` bytes. `read` returns its content, or raises any exception."""
@@ -62,13 +58,8 @@ class _File:
     read: Callable[[], bytes]
     problem: str = ""
 
-    @property
-    def is_notebook(self) -> bool:
-        return self.path.lower().endswith(_NOTEBOOK_SUFFIXES)
-
-    @property
-    def is_zip(self) -> bool:
-        return self.path.lower().endswith(".zip")
+    def has_suffix(self, suffixes: str | tuple[str, ...]) -> bool:
+        return self.path.lower().endswith(suffixes)
 
 
 def find_submissions(
@@ -92,7 +83,7 @@ def find_submissions(
             f"{folder} does not exist. Pass the folder or zip file that contains the submissions."
         )
     try:
-        files = list(_list_folder(folder) if folder.is_dir() else _list_zip(folder))
+        files = [*(_list_folder(folder) if folder.is_dir() else _list_zip(folder))]
     except zipfile.BadZipFile:
         raise CourseError(
             f"{folder} is neither a folder nor a readable zip. Unpack it and pass the folder."
@@ -103,8 +94,8 @@ def find_submissions(
     for file in sorted(files, key=lambda file: file.path):
         relative_path = "/".join(PurePosixPath(file.path).parts[depth:])
         student = identify_student(relative_path, lab)
-        can_be_read = file.is_notebook or file.is_zip
-        if not can_be_read and not student.platform and "/" not in relative_path:
+        is_in_folder = "/" in relative_path or student.platform
+        if not is_in_folder and not file.has_suffix((*_NOTEBOOK_SUFFIXES, ".zip")):
             continue  # for example, a class list next to the submissions
         first = students.setdefault(student.key, student)
         students[student.key] = replace(first, late=first.late or student.late)
@@ -114,14 +105,13 @@ def find_submissions(
     has_notebook = False
     for key, packed in files_by_student.items():
         unpacked = [part for file in packed for part in _unpack(file, [MAX_FILE_BYTES])]
-        num_notebooks = sum(file.is_notebook for file in unpacked)
+        num_notebooks = sum(file.has_suffix(_NOTEBOOK_SUFFIXES) for file in unpacked)
         has_notebook = has_notebook or num_notebooks > 0
         required = f"lab_{lab.split('_')[0]}" if num_notebooks > MAX_NOTEBOOKS else ""
         candidates = [_read(file, names[key], lab, required) for file in unpacked]
         best = _choose_best(candidates, original)
         late = students[key].late or bool(due and best.modified and best.modified > due)
-        student = replace(students[key], late=late)
-        submissions.append(replace(best, identity=student, late=late))
+        submissions.append(replace(best, identity=students[key], late=late))
     if not has_notebook:
         raise CourseError(f"There is no notebook (.ipynb) in {folder}.")
     return sorted(submissions, key=lambda submission: submission.student.casefold())
@@ -169,28 +159,31 @@ def _unpack(file: _File, remaining_bytes: list[int]) -> Iterator[_File]:
 
     The notebooks get the time of the zip, because a student can set the times inside of it.
     """
-    if not file.is_zip or file.problem:
+    if file.problem or not file.has_suffix(".zip"):
         yield file
         return
     try:
         if file.size > MAX_FILE_BYTES or file.path.lower().count(".zip/") > 3:
             raise ValueError("it is too large")
-        parts = [p for p in _list_zip(io.BytesIO(file.read())) if p.is_notebook or p.is_zip]
+        parts = [*_list_zip(io.BytesIO(file.read()))]
     except Exception as error:  # a password, a wrong checksum, an unknown compression
         yield replace(file, problem=f"it cannot be unpacked: {error}")
         return
+    parts = [part for part in parts if part.has_suffix((*_NOTEBOOK_SUFFIXES, ".zip"))]
     if not parts:
         yield replace(file, problem="there is no notebook in the zip")
     for part in parts:
         remaining_bytes[0] -= part.size
-        problem = _too_large(MAX_FILE_BYTES - remaining_bytes[0]) if remaining_bytes[0] < 0 else ""
+        problem = _too_large(MAX_FILE_BYTES - remaining_bytes[0])
         path = f"{file.path}/{part.path}"
         part = replace(part, path=path, modified=file.modified, problem=problem)
         yield from _unpack(part, remaining_bytes)
 
 
 def _too_large(size: int) -> str:
-    return f"it is {size / 1e6:.0f} MB; the limit is {MAX_FILE_BYTES / 1e6:.0f} MB"
+    """Return the problem of a file with `size` bytes, or ""."""
+    text = f"it is {size / 1e6:.0f} MB; the limit is {MAX_FILE_BYTES / 1e6:.0f} MB"
+    return text if size > MAX_FILE_BYTES else ""
 
 
 def _read(file: _File, student: str, lab: str, required: str) -> Submission:
@@ -199,30 +192,27 @@ def _read(file: _File, student: str, lab: str, required: str) -> Submission:
     A notebook without the lab's name in its name and the text `required` is not parsed.
     """
     name = PurePosixPath(file.path).name
-    notebook, problem, digest = None, file.problem, ""
-    if not problem and not file.is_notebook:
+    notebook, digest = None, ""
+    problem = file.problem or _too_large(file.size)
+    if not problem and not file.has_suffix(_NOTEBOOK_SUFFIXES):
         problem = f"{name} is not a notebook (.ipynb)"
-    elif not problem and file.size > MAX_FILE_BYTES:
-        problem = _too_large(file.size)
-    elif not problem:
+    if not problem:
         try:
             content = file.read()
             digest = hashlib.sha256(content).hexdigest()
             if lab in name or required.encode() in content:
-                notebook = _parse(content)
+                notebook, problem = _parse(content)
             else:
                 problem = "it is not a notebook of this lab"
-        except _Unreadable as error:
-            problem = str(error)
         except Exception as error:  # the same exceptions as in `_unpack`
             problem = f"it cannot be unpacked: {error}"
     return Submission(student, file.path, notebook, problem, digest, modified=file.modified)
 
 
-def _parse(content: bytes) -> NotebookNode:
-    """Parse a notebook, without its outputs."""
+def _parse(content: bytes) -> tuple[NotebookNode | None, str]:
+    """Return the notebook without its outputs, or None and the problem."""
     if not content.strip():
-        raise _Unreadable("the file is empty")
+        return None, "the file is empty"
     try:
         text = _remove_outputs(json.loads(_decode(content)))
         if len(text) > MAX_CHARACTERS:
@@ -236,10 +226,10 @@ def _parse(content: bytes) -> NotebookNode:
             raise ValueError("the source of a cell is not text")
     except Exception as error:  # nbformat raises many types of exceptions
         reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-        raise _Unreadable(f"it is not a readable notebook: {reason}") from None
+        return None, f"it is not a readable notebook: {reason}"
     if not any(cell.cell_type == "code" and cell.source.strip() for cell in notebook.cells):
-        raise _Unreadable("it has no code")
-    return notebook
+        return None, "it has no code"
+    return notebook, ""
 
 
 def _decode(content: bytes) -> str:
@@ -265,20 +255,16 @@ def _remove_outputs(data: dict[str, Any]) -> str:
 
 def _choose_best(candidates: list[Submission], original: NotebookNode) -> Submission:
     """Return the notebook of this lab with the most answers; of equals, the latest."""
-    others: dict[str, str] = {}
 
     def rank(candidate: Submission) -> tuple[Any, ...]:
         last = candidate.modified or datetime.min, candidate.path
-        if candidate.notebook is None:
-            return (candidate.path.lower().endswith(_NOTEBOOK_SUFFIXES), False, 0, 0, *last)
-        others[candidate.path] = other_lab(original, candidate.notebook)
-        if others[candidate.path]:
-            return (True, False, 0, 0, *last)
+        if candidate.notebook is None or other_lab(original, candidate.notebook):
+            return (candidate.path.lower().endswith(_NOTEBOOK_SUFFIXES), 0, 0, *last)
         merged = merge_answers(original, candidate.notebook)
-        return (True, True, len(merged.answered), -len(merged.missing), *last)
+        return (True, 1 + len(merged.answered), -len(merged.missing), *last)
 
     best = max(candidates, key=rank)
-    if other := others.get(best.path):
+    if best.notebook is not None and (other := other_lab(original, best.notebook)):
         best = replace(best, notebook=None, problem=f"it is {other}, not this lab")
     return replace(best, others=tuple(c.path for c in candidates if c.path != best.path))
 
@@ -295,11 +281,7 @@ def absent_students(class_list: Path, submissions: Sequence[Submission]) -> list
     except (OSError, csv.Error) as error:
         raise CourseError(f"The class list {class_list} cannot be read: {error}.") from None
     columns = [name.strip().casefold() for name in rows[0]] if rows else []
-    name_column, id_column = (
-        next((columns.index(name) for name in names if name in columns), None)
-        for names in (_NAME_COLUMNS, _ID_COLUMNS)
-    )
-    if name_column is None:
+    if not any(name in columns for name in _NAME_COLUMNS):
         found = f"has {', '.join(columns)[:200]}" if columns else "is empty"
         expected = " or ".join(map(repr, _NAME_COLUMNS))
         raise CourseError(f"The class list {class_list} has no column {expected}; it {found}.")
@@ -309,8 +291,9 @@ def absent_students(class_list: Path, submissions: Sequence[Submission]) -> list
     platform = next((student.platform for student in known if student.platform), "")
     absent = []
     for row in rows[1:]:
-        row = [value.strip() for value in row] + [""] * len(columns)
-        name, student_id = row[name_column], "" if id_column is None else row[id_column]
+        cells = dict(zip(columns, map(str.strip, row), strict=False))
+        name = next((cells[column] for column in _NAME_COLUMNS if column in cells), "")
+        student_id = next((cells[column] for column in _ID_COLUMNS if column in cells), "")
         student_id = student_id.removeprefix("Participant ")
         is_known = student_id in ids if student_id and ids else file_name(name).casefold() in names
         if name and name != "Points Possible" and not is_known:
