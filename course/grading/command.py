@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from course.command_line import fraction, handle_sigterm_as_ctrl_c, positive_float, positive_int
 
 if TYPE_CHECKING:
-    from course.grading.results import GradedSubmission
+    from course.grading.gradebook import GradedSubmission
 
 _UNPROTECTED = (
     "Without it, time, memory and processes are limited, but the students' code can use the "
@@ -64,9 +64,9 @@ def _time(text: str) -> datetime:
 def _grade(options: argparse.Namespace) -> int:
     from course.course_folder import CourseError, open_course
     from course.grading.grade import GradingOptions, grade, lab_file
-    from course.grading.isolation import bubblewrap
+    from course.grading.gradebook import MANUAL_POINTS_FILE, read_manual_points
     from course.grading.limits import SandboxLimits
-    from course.grading.results import MANUAL_POINTS_FILE, read_manual_points
+    from course.grading.sandbox import bubblewrap
 
     handle_sigterm_as_ctrl_c()
     course = open_course(options.root)

@@ -17,6 +17,12 @@ from nbformat import NotebookNode
 from course.course_folder import CourseError, CourseFolder, select_names
 from course.grading.answers import CellKind, exercise_points, merge_answers, other_lab
 from course.grading.gradebook import (
+    GradedSubmission,
+    Mark,
+    MarkStatus,
+    StoredResults,
+    apply_manual_points,
+    read_manual_points,
     write_class_page,
     write_feedback,
     write_feedback_zip,
@@ -24,17 +30,8 @@ from course.grading.gradebook import (
 )
 from course.grading.judges import Canceled, Judges
 from course.grading.limits import SandboxLimits, StopReason
-from course.grading.results import (
-    GradedSubmission,
-    Mark,
-    MarkStatus,
-    StoredResults,
-    apply_manual_points,
-    read_manual_points,
-)
 from course.grading.session import Session
-from course.grading.students import Submission
-from course.grading.submissions import absent_students, find_submissions
+from course.grading.submissions import Submission, absent_students, find_submissions
 
 # The lab's own solution is graded again after this many submissions.
 _CANARY_INTERVAL = 10
@@ -42,7 +39,10 @@ _CANARY_INTERVAL = 10
 # contain the whole class, so writing them after each submission is slow for a large class.
 _TABLES_PAUSE = 5
 _MAX_FILES_LISTED = 20
-_MACHINE_FAILED = "the lab's own solution failed at the same time, so this machine was too busy"
+_MACHINE_FAILED = {
+    "status": MarkStatus.NOT_GRADED,
+    "message": "the lab's own solution failed at the same time, so this machine was too busy",
+}
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,8 @@ def grade(
 ) -> list[GradedSubmission]:
     """Grade every submission of one lab and write the results into the folder `out`.
 
-    The lab's own solution is graded first, and again between submissions. If it does not get full
-    points, the machine is too busy or not set up correctly. Submissions that exceeded a time or
-    memory limit are graded again, one at a time. A submission that has not changed since its last
+    The lab's own solution is graded first, and again between submissions, to detect that the
+    machine is too busy or not set up correctly. A submission that has not changed since its last
     grading in `out` is skipped.
 
     Args:
@@ -86,8 +85,8 @@ def grade(
         submissions: a folder or a zip.
         out: the folder for the results.
         options: the limits and other options.
-        progress: called after each submission with the result, the number of submissions graded
-            so far, and the total.
+        progress: called after each submission with the result, and the numbers of submissions
+            graded so far and in total.
 
     Returns:
         The graded submissions, sorted by student name.
@@ -174,7 +173,7 @@ class _ClassGrader:
 
     def _grade_and_store(self, submission: Submission) -> None:
         graded = self._grade_safely(submission)
-        self._finish(graded, final=all(mark.is_final for mark in graded.marks))
+        self._finish(graded, final=_is_final(graded))
 
     def _grade_safely(self, submission: Submission) -> GradedSubmission:
         try:
@@ -190,18 +189,15 @@ class _ClassGrader:
 
     def _regrade_alone(self, first: GradedSubmission, solution_failed: bool) -> None:
         """Grade a submission again, while no other is running, if a busy machine affected it."""
-        in_doubt = [_needs_regrade(mark, solution_failed) for mark in first.marks]
-        if not any(in_doubt):
+        if not _needs_regrade(first, solution_failed):
             return
         second = self._grade_safely(first.submission)
-        is_final = all(mark.is_final for mark in second.marks)
-        machine_failed = not is_final and self._solution_fails()
-        marks = [
-            _final_mark(again, machine_failed) if doubt else mark
-            for mark, again, doubt in zip(first.marks, second.marks, in_doubt, strict=True)
-        ]
-        notes = list(dict.fromkeys([*first.notes, *second.notes]))
-        self._finish(replace(second, marks=marks, notes=notes), final=True)
+        if not _is_final(second) and self._solution_fails():
+            second.marks = [
+                mark if mark.is_final else replace(mark, points=0, **_MACHINE_FAILED)
+                for mark in second.marks
+            ]
+        self._finish(second, final=True)
 
     def _finish(self, graded: GradedSubmission, *, final: bool) -> None:
         """Store a result, write its feedback page and update all tables."""
@@ -235,14 +231,12 @@ class _ClassGrader:
         write_class_page(submissions, *names, files, self.out)
 
 
-def _needs_regrade(mark: Mark, solution_failed: bool) -> bool:
-    return not mark.is_final or (solution_failed and mark.points < mark.max_points)
+def _is_final(graded: GradedSubmission) -> bool:
+    return all(mark.is_final for mark in graded.marks)
 
 
-def _final_mark(mark: Mark, machine_failed: bool) -> Mark:
-    if machine_failed and not mark.is_final:
-        return replace(mark, points=0, status=MarkStatus.NOT_GRADED, message=_MACHINE_FAILED)
-    return mark
+def _needs_regrade(graded: GradedSubmission, solution_failed: bool) -> bool:
+    return not _is_final(graded) or (solution_failed and graded.points < graded.max_points)
 
 
 def grade_submission(
@@ -299,9 +293,9 @@ def ungraded_submission(
 def _make_mark(session: Session, number: int, max_points: int, is_missing: bool) -> Mark:
     """Return the mark of exercise `number`, which is worth `max_points` points."""
     indices = [index for index, cell in enumerate(session.cells) if cell.exercise == number]
-    verdict = session.verdicts.get(number)
+    verdict, fault = session.verdicts.get(number), session.fault
     passed = verdict is not None and verdict["passed"]
-    no_points = Mark(number, 0, max_points, MarkStatus.WRONG)
+    no_points = Mark(number, 0, max_points, MarkStatus.MISSING)
     for index in indices:
         stop = session.stops.get(index)
         if stop and (not passed or session.cells[index].kind is CellKind.CHECK):
@@ -310,13 +304,12 @@ def _make_mark(session: Session, number: int, max_points: int, is_missing: bool)
             text = f"its code {stop.text}"
             return replace(no_points, status=status, message=text, stop=stop.reason)
     if passed:
-        return Mark(number, max_points, max_points, MarkStatus.PASSED)
-    if verdict is None and session.fault and not is_missing:
-        text, reason = session.fault.text, session.fault.reason
-        return replace(no_points, status=MarkStatus.NOT_GRADED, message=text, stop=reason)
+        return replace(no_points, points=max_points, status=MarkStatus.PASSED)
+    if verdict is None and fault and not is_missing:
+        status = MarkStatus.NOT_GRADED
+        return replace(no_points, status=status, message=fault.text, stop=fault.reason)
     if verdict is None or is_missing:
-        text = "the exercise is not in the notebook"
-        return replace(no_points, status=MarkStatus.MISSING, message=text)
+        return replace(no_points, message="the exercise is not in the notebook")
     message, hint = verdict["message"], verdict["hint"]
     if hint is None:
         # If the cell with the answer failed, there was nothing to check.

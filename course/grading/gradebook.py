@@ -1,14 +1,18 @@
-"""Writes what the instructor and the students read: the tables, the pages, and the feedback zip."""
+"""The marks of the submissions, and what is written about them: tables, pages and feedback."""
 
 from __future__ import annotations
 
 import csv
+import enum
 import hashlib
 import io
+import json
+import math
 import re
 import zipfile
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,10 +21,12 @@ import nbformat
 from markupsafe import Markup, escape
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+import helpers.checks
+from course.course_folder import CourseError
 from course.files import write_atomically
-from course.grading.answers import CellKind
-from course.grading.results import GradedSubmission, MarkStatus
-from course.grading.students import file_name
+from course.grading.answers import CellKind, SubmittedCell
+from course.grading.limits import SandboxLimits, StopReason
+from course.grading.submissions import Submission, file_name
 from course.reports.pages import page_environment, write_page
 
 FEEDBACK_ZIP = "feedback.zip"
@@ -30,6 +36,167 @@ _ATTACHED_IMAGE = re.compile(r"!\[([^\]]*)\]\(attachment:[^)]*\)")
 # in East Asian locales treat like ASCII.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _Rows = list[dict[str, object]]
+MANUAL_POINTS_FILE = "manual.csv"
+_MANUAL_COLUMNS = "student, exercise, points, comment"
+ManualPoints = dict[tuple[str, int], tuple[float | None, str]]
+
+
+class MarkStatus(enum.StrEnum):
+    """The status of an exercise after grading."""
+
+    PASSED = "passed"
+    WRONG = "wrong"
+    NOT_WRITTEN = "not written"
+    STOPPED = "stopped"
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+    # Caused by the machine, not by the student.
+    NOT_GRADED = "not graded"
+    # The instructor entered the points in manual.csv.
+    MANUAL = "manual"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The points of one exercise and the reason. `stop` is the stop reason, or None."""
+
+    exercise: int
+    points: int | float
+    max_points: int
+    status: MarkStatus
+    message: str = ""
+    hint: str | None = None
+    stop: StopReason | None = None
+
+    @property
+    def description(self) -> str:
+        """The status, followed by the message if there is one."""
+        return f"{self.status}: {self.message}" if self.message else str(self.status)
+
+    @property
+    def points_or_blank(self) -> int | float | str:
+        """The points; "" if this machine could not grade the exercise."""
+        return "" if self.status is MarkStatus.NOT_GRADED else self.points
+
+    @property
+    def is_final(self) -> bool:
+        """False if a busy machine may have caused this mark."""
+        is_stopped = self.stop is not None and self.stop.depends_on_machine
+        return self.status is not MarkStatus.NOT_GRADED and not is_stopped
+
+
+@dataclass
+class GradedSubmission:
+    """One submission with its marks, in the order of the exercises.
+
+    `cells` has each cell with its result. `notes` are for the instructor.
+    """
+
+    submission: Submission
+    marks: list[Mark]
+    notes: list[str] = field(default_factory=list)
+    cells: list[tuple[SubmittedCell, dict[str, Any]]] = field(default_factory=list)
+    seconds: float = 0.0
+    isolated: bool = True
+    page: str = ""
+
+    @property
+    def points(self) -> int | float:
+        """The total points."""
+        return sum(mark.points for mark in self.marks)
+
+    @property
+    def max_points(self) -> int:
+        """The maximum points of the lab."""
+        return sum(mark.max_points for mark in self.marks)
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether this machine could grade every exercise."""
+        return all(mark.status is not MarkStatus.NOT_GRADED for mark in self.marks)
+
+
+class StoredResults:
+    """The results of earlier runs of `course grade` in the folder `out`.
+
+    A result is reused if the submission, the lab, its checks and the limits are unchanged.
+    """
+
+    def __init__(self, out: Path, original: Path, limits: SandboxLimits, isolated: bool) -> None:
+        self._folder = out / "graded"
+        checks = sorted(Path(helpers.checks.__file__).parent.rglob("*.py"))
+        parts = [repr((limits, isolated)).encode(), *(p.read_bytes() for p in (original, *checks))]
+        self._base = hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+    def _file(self, submission: Submission) -> Path:
+        return self._folder / f"{file_name(submission.student)}.json"
+
+    def _key(self, submission: Submission) -> str:
+        text = json.dumps([self._base, submission.digest, submission.problem, submission.others])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def load(self, submission: Submission) -> GradedSubmission | None:
+        """Return the stored final result of an unchanged submission; None if there is none."""
+        try:
+            data = json.loads(self._file(submission).read_text(encoding="utf-8"))
+            if data.pop("key") != self._key(submission) or not data.pop("final"):
+                return None
+            for mark in data["marks"]:
+                mark["status"] = MarkStatus(mark["status"])
+                mark["stop"] = StopReason(mark["stop"]) if mark["stop"] else None
+            data["marks"] = [Mark(**mark) for mark in data["marks"]]
+            return GradedSubmission(submission, **data)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def save(self, graded: GradedSubmission, *, final: bool) -> None:
+        """Store a result. If it is not `final`, the next run grades the submission again."""
+        data = {
+            "key": self._key(graded.submission),
+            "final": final and graded.is_graded,
+            "marks": [asdict(mark) for mark in graded.marks],
+            **{name: getattr(graded, name) for name in ("notes", "seconds", "isolated")},
+        }
+        write_atomically(self._file(graded.submission), json.dumps(data, indent=1))
+
+
+def read_manual_points(out: Path) -> ManualPoints:
+    """Return the points and comments in `manual.csv`, by student and exercise.
+
+    Creates an empty file if there is none. If `points` is empty, the exercise keeps its mark and
+    only the comment is added.
+    """
+    file = out / MANUAL_POINTS_FILE
+    if not file.exists():
+        write_atomically(file, f"{_MANUAL_COLUMNS.replace(' ', '')}\n".encode("utf-8-sig"))
+    entries: ManualPoints = {}
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        for number, row in enumerate(csv.DictReader(lines), start=2):
+            try:
+                points = float(row["points"]) if (row["points"] or "").strip() else None
+                if points is not None and not math.isfinite(points):
+                    raise ValueError
+                key = row["student"].removeprefix("'"), int(row["exercise"])
+                entries[key] = points, (row.get("comment") or "").strip()
+            except (KeyError, ValueError, TypeError, AttributeError):
+                raise CourseError(
+                    f"{file}, line {number}: expected {_MANUAL_COLUMNS}, such as "
+                    '"Ada Lovelace,3,1.5,right idea".'
+                ) from None
+    return entries
+
+
+def apply_manual_points(graded: GradedSubmission, manual: ManualPoints) -> GradedSubmission:
+    """Return the submission with the instructor's points and comments applied."""
+    marks = []
+    for mark in graded.marks:
+        points, comment = manual.get((graded.submission.student, mark.exercise), (None, ""))
+        mark = replace(mark, message=comment or mark.message)
+        if points is not None:
+            value = int(points) if points.is_integer() else points
+            mark = replace(mark, points=value, status=MarkStatus.MANUAL, hint=None, stop=None)
+        marks.append(mark)
+    return replace(graded, marks=marks)
 
 
 def write_tables(
@@ -81,10 +248,9 @@ def _escape(value: object) -> object:
 def _moodle_row(graded: GradedSubmission, total: object) -> dict[str, object]:
     """Return a row of a Moodle offline grading worksheet.
 
-    Moodle rejects a file without Identifier, Grade or Last modified (grade), ignores empty grades,
-    and reads comments from the column named after the feedback type
-    (mod/assign/feedback/offline/importgradeslib.php). It does not overwrite a grade that
-    was changed in Moodle after the time in the file.
+    Moodle ignores empty grades, does not overwrite a grade that was changed after the time in the
+    file, and reads comments from the column named after the feedback type
+    (mod/assign/feedback/offline/importgradeslib.php).
     """
     lost = [mark for mark in graded.marks if mark.points != mark.max_points]
     return {
@@ -133,16 +299,10 @@ def _most_common_hints(submissions: Sequence[GradedSubmission]) -> list[dict[str
     for mark in (mark for graded in submissions for mark in graded.marks):
         if mark.hint not in (None, "", "not-written"):
             messages.setdefault((mark.exercise, mark.hint), Counter())[mark.message] += 1
-    ranked = sorted(messages.items(), key=lambda item: (-item[1].total(), item[0]))
-    return [
-        {
-            "exercise": exercise,
-            "hint": hint,
-            "count": texts.total(),
-            "message": texts.most_common(1)[0][0],
-        }
-        for (exercise, hint), texts in ranked[:12]
-    ]
+    ranked = sorted(messages.items(), key=lambda item: (-item[1].total(), item[0]))[:12]
+    names = ("exercise", "hint", "count", "message")
+    rows = [(*key, texts.total(), texts.most_common(1)[0][0]) for key, texts in ranked]
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def write_feedback(
@@ -224,21 +384,17 @@ def _escape_markdown(text: str) -> str:
 
 
 def write_feedback_zip(submissions: Sequence[GradedSubmission], out: Path) -> Path:
-    """Write `feedback.zip` with the names that Moodle's and Canvas's uploads expect.
-
-    Moodle: "upload multiple feedback files in a zip". Canvas: "upload submissions".
-    """
+    """Write `feedback.zip` with the names that Moodle's and Canvas's uploads expect."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for graded in submissions:
-            if not graded.page:
-                continue
-            root = graded.submission.identity.root or file_name(graded.submission.student)
-            is_canvas = graded.submission.identity.platform == "canvas"
-            name = re.sub(r"\.[^/]*$", "", root) + ".html" if is_canvas else f"{root}/feedback.html"
+        for graded in filter(lambda graded: graded.page, submissions):
+            identity = graded.submission.identity
+            root = identity.root or file_name(graded.submission.student)
+            name = f"{root}/feedback.html"
+            if identity.platform == "canvas":
+                name = re.sub(r"\.[^/]*$", "", root) + ".html"
             # On disk, a name may have bytes that are not UTF-8.
             name = name.encode("utf-8", "replace").decode()
             archive.writestr(name, (out / graded.page).read_bytes())
-    file = out / FEEDBACK_ZIP
-    write_atomically(file, content.getvalue())
-    return file
+    write_atomically(out / FEEDBACK_ZIP, content.getvalue())
+    return out / FEEDBACK_ZIP

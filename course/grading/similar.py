@@ -1,8 +1,7 @@
 """`course similar`: find very similar submissions.
 
-All answers to an exercise look alike, so the comparison ignores common code. Submissions are
-compared by their token n-grams, without those in the lab or its solution. Variable names are
-normalized. N-grams are weighted by inverse document frequency, so rare n-grams count more.
+They are compared by their token n-grams with normalized variable names, without those in the lab or
+its solution, and weighted by inverse document frequency, so that rare n-grams count more.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 
 from course.grading.answers import CellKind, merge_answers
-from course.grading.students import Submission
+from course.grading.submissions import Submission
 
 _NGRAM_LENGTH = 4
 # Minimum weight of a common n-gram. It is not 0 because the whole class may have copied the code.
@@ -45,10 +44,7 @@ def similar(
     solution: NotebookNode | None = None,
     threshold: float = 0.5,
 ) -> list[SimilarPair]:
-    """Return the pairs whose `similarity` is at least `threshold`, most similar first.
-
-    Code that the lab or its solution contains is ignored.
-    """
+    """Return the pairs whose `similarity` is at least `threshold`, most similar first."""
     lab_cells = [*original.cells, *(solution.cells if solution is not None else [])]
     lab_ngrams = _ngrams(cell.source for cell in lab_cells if cell.cell_type == "code")
     ngrams: dict[str, dict[tuple[str, ...], str]] = {}

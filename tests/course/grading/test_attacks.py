@@ -11,9 +11,9 @@ import nbformat
 import pytest
 
 from course.grading.grade import grade_submission
-from course.grading.isolation import bubblewrap
 from course.grading.limits import SandboxLimits
-from course.grading.students import Submission
+from course.grading.sandbox import bubblewrap
+from course.grading.submissions import Submission
 from tools.grade_a_class import LABS, attack_lab
 from tools.hostile_answers import ATTACKS
 

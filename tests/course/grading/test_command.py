@@ -4,7 +4,7 @@ import pytest
 
 from course.cli import main
 from course.course_folder import CourseError
-from course.grading import isolation, sandbox
+from course.grading import sandbox
 from course.grading.grade import check_machine
 from course.grading.limits import SandboxLimits
 from tools.grade_a_class import LABS, NAME, ClassBuilder, Member
@@ -13,7 +13,7 @@ FORBIDDEN = "bwrap: No permissions to create new namespace"
 
 
 def test_grading_without_a_sandbox_is_refused_unless_requested(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(isolation, "bubblewrap", lambda: None)
+    monkeypatch.setattr(sandbox, "bubblewrap", lambda: None)
     (tmp_path / "in").mkdir()
     assert main(["grade", "01", str(tmp_path / "in"), "--out", str(tmp_path / "out")]) != 0
     message = capsys.readouterr().err
@@ -43,8 +43,7 @@ def test_class_is_not_graded_if_the_sandbox_does_not_start(monkeypatch, tmp_path
     program = tmp_path / "bwrap"
     program.write_text(f"#!/bin/sh\necho '{FORBIDDEN}' >&2\nexit 1\n")
     program.chmod(0o755)
-    for module in (sandbox, isolation):
-        monkeypatch.setattr(module, "bubblewrap", lambda: str(program))
+    monkeypatch.setattr(sandbox, "bubblewrap", lambda: str(program))
     Member("Ada", ClassBuilder().solution, {}).write(tmp_path / "in")
     assert main(["grade", "01", str(tmp_path / "in"), "--out", str(tmp_path / "out")]) == 1
     message = capsys.readouterr().err

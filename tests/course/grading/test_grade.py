@@ -17,11 +17,11 @@ import pytest
 from course.course_folder import CourseError
 from course.grading import grade as grading
 from course.grading.grade import GradingOptions, grade, grade_submission
-from course.grading.isolation import bubblewrap
+from course.grading.gradebook import GradedSubmission, Mark, MarkStatus
 from course.grading.judges import Canceled
 from course.grading.limits import SandboxLimits, StopReason
-from course.grading.results import GradedSubmission, Mark, MarkStatus
-from course.grading.students import Submission
+from course.grading.sandbox import bubblewrap
+from course.grading.submissions import Submission
 from tests.course.grading.conftest import LAB
 from tools.grade_a_class import Member, grade_id
 from tools.hostile_answers import HARMLESS, HOSTILE

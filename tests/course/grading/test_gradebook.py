@@ -9,19 +9,17 @@ import pytest
 from course.course_folder import CourseError
 from course.grading.answers import CellKind, SubmittedCell
 from course.grading.gradebook import (
-    write_class_page,
-    write_feedback,
-    write_feedback_zip,
-    write_tables,
-)
-from course.grading.results import (
     MANUAL_POINTS_FILE,
     GradedSubmission,
     Mark,
     MarkStatus,
     read_manual_points,
+    write_class_page,
+    write_feedback,
+    write_feedback_zip,
+    write_tables,
 )
-from course.grading.students import Student, Submission
+from course.grading.submissions import Student, Submission
 
 CELLS = [(SubmittedCell(CellKind.STUDENT, "x = 1", 1), {"outputs": []})]
 PASSED, NOT_GRADED = Mark(1, 3, 3, MarkStatus.PASSED), Mark(1, 0, 3, MarkStatus.NOT_GRADED)

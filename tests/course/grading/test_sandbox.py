@@ -12,10 +12,9 @@ import psutil
 import pytest
 
 import helpers
-from course.grading import isolation
-from course.grading.isolation import bubblewrap, seccomp_filter
+from course.grading import sandbox as sandbox_module
 from course.grading.limits import SandboxLimits, StopReason
-from course.grading.sandbox import Sandbox
+from course.grading.sandbox import Sandbox, bubblewrap, seccomp_filter
 
 needs_bubblewrap = pytest.mark.skipif(bubblewrap() is None, reason="bubblewrap does not work here")
 # These modules run in the sandbox; `failures` lists what was denied.
@@ -65,7 +64,7 @@ def run_module(tmp_path, monkeypatch):
     package.mkdir()
     (package / "__init__.py").write_text("")
     monkeypatch.setattr(helpers, "__file__", str(package / "__init__.py"))
-    monkeypatch.setattr(isolation, "_course_folders", lambda: {package})
+    monkeypatch.setattr(sandbox_module, "_course_folders", lambda: {package})
     sandboxes = []
 
     def run(code, *, isolated=True, **limits):
@@ -88,7 +87,7 @@ def test_course_and_python_under_tmp_are_visible_and_read_only(run_module, monke
         (package / "probe.py").write_text(PRELUDE + CHANGE_THE_PACKAGE)
         venv.create(python, symlinks=True)
         monkeypatch.setattr(helpers, "__file__", str(package / "__init__.py"))
-        monkeypatch.setattr(isolation, "_course_folders", lambda: {package})
+        monkeypatch.setattr(sandbox_module, "_course_folders", lambda: {package})
         monkeypatch.setattr(sys, "executable", str(python / "bin" / "python"))
         for name in ("prefix", "exec_prefix"):
             monkeypatch.setattr(sys, name, str(python))
@@ -107,12 +106,12 @@ def test_packages_of_the_user_and_linked_folders_are_visible(monkeypatch, tmp_pa
     (tmp_path / "python-3.11").symlink_to("python-3.11.7")
     (tmp_path / "user").mkdir()
     monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "python-3.11"))
-    monkeypatch.setattr(isolation.site, "ENABLE_USER_SITE", True)
-    monkeypatch.setattr(isolation.site, "getusersitepackages", lambda: str(tmp_path / "user"))
-    monkeypatch.setattr(isolation.site, "getuserbase", lambda: "/somewhere")
+    monkeypatch.setattr(sandbox_module.site, "ENABLE_USER_SITE", True)
+    monkeypatch.setattr(sandbox_module.site, "getusersitepackages", lambda: str(tmp_path / "user"))
+    monkeypatch.setattr(sandbox_module.site, "getuserbase", lambda: "/somewhere")
     expected = {tmp_path / name for name in ("python-3.11", "python-3.11.7", "user")}
-    assert expected <= set(isolation.own_folders())
-    assert isolation.environment()["PYTHONUSERBASE"] == "/somewhere"
+    assert expected <= set(sandbox_module.own_folders())
+    assert sandbox_module.environment()["PYTHONUSERBASE"] == "/somewhere"
 
 
 def test_last_line_of_standard_error_is_reported(monkeypatch, tmp_path):

@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from course.grading.similar import similar
-from course.grading.students import Submission
+from course.grading.submissions import Submission
 from tools.grade_a_class import grade_id
 
 COPIED = """def compute_mean(batches):
