@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from course.course_folder import CourseError, CourseFolder, select_names
-from course.grading.answers import CellKind, exercise_points, merge_answers, other_lab
+from course.grading.answers import CellKind, exercise_points, merge_answers
 from course.grading.gradebook import (
     GradedSubmission,
     Mark,
@@ -35,9 +34,6 @@ from course.grading.submissions import Submission, absent_students, find_submiss
 
 # The lab's own solution is graded again after this many submissions.
 _CANARY_INTERVAL = 10
-# Minimum pause between two updates of the tables, as a multiple of the time to write them. They
-# contain the whole class, so writing them after each submission is slow for a large class.
-_TABLES_PAUSE = 5
 _MAX_FILES_LISTED = 20
 _MACHINE_FAILED = {
     "status": MarkStatus.NOT_GRADED,
@@ -127,7 +123,6 @@ class _ClassGrader:
         self._cancel = threading.Event()
         self._judges = Judges()
         self._settings = (options.limits, options.isolated, self._judges)
-        self._tables_due = 0.0  # the next time, in seconds, at which the tables may be written
 
     def grade(self) -> list[GradedSubmission]:
         self.manual = read_manual_points(self.out)
@@ -150,7 +145,8 @@ class _ClassGrader:
                     self._regrade_alone(graded, solution_failed)
         finally:
             self._judges.close()
-        self._write_tables(last=True)
+            if self.graded:
+                self._write_tables()
         return [self.graded[submission.student] for submission in self.submissions]
 
     def _grade_all(self, queue: list[Submission]) -> bool:
@@ -167,7 +163,6 @@ class _ClassGrader:
                 # Ctrl-C or a full disk: do not wait for the sandboxes that are still running.
                 self._cancel.set()
                 pool.shutdown(cancel_futures=True)
-                self._write_tables()
                 raise
         return any(results)
 
@@ -200,9 +195,10 @@ class _ClassGrader:
         self._finish(second, final=True)
 
     def _finish(self, graded: GradedSubmission, *, final: bool) -> None:
-        """Store a result, write its feedback page and update all tables."""
+        """Store a result and write its feedback page."""
         with self._lock:
-            self.stored.save(graded, final=final)
+            if final and graded.is_graded:
+                self.stored.save(graded)
             result = apply_manual_points(graded, self.manual)
             try:
                 anonymous = self.options.anonymous
@@ -216,18 +212,14 @@ class _ClassGrader:
             # The page now contains the cells, so free their memory.
             result.cells, graded.cells = result.cells[:1], graded.cells[:1]
             self.graded[graded.submission.student] = result
-            if (start := time.monotonic()) > self._tables_due:
-                self._write_tables()
-                self._tables_due = start + (_TABLES_PAUSE + 1) * (time.monotonic() - start)
             self.progress(result, len(self.graded), len(self.submissions))
 
-    def _write_tables(self, *, last: bool = False) -> None:
+    def _write_tables(self) -> None:
         students = [submission.student for submission in self.submissions]
         submissions = [self.graded[student] for student in students if student in self.graded]
         names = self.original.stem, self.title
         files = write_tables(submissions, *names, self.out)
-        if last:
-            write_feedback_zip(submissions, self.out)
+        write_feedback_zip(submissions, self.out)
         write_class_page(submissions, *names, files, self.out)
 
 
@@ -255,10 +247,8 @@ def grade_submission(
     points = exercise_points(original)
     merged = merge_answers(original, submission.notebook)
     if set(merged.missing) == set(points):
-        other = other_lab(original, submission.notebook)
-        reason = f"none of this lab's exercises is in the notebook{'; it is ' * bool(other)}{other}"
+        reason = "none of this lab's exercises is in the notebook"
         return ungraded_submission(original, submission, MarkStatus.MISSING, reason)
-    start = time.monotonic()
     session_judges = judges or Judges()
     session = Session(merged.cells, limits, cancel or threading.Event(), isolated, session_judges)
     try:
@@ -276,8 +266,7 @@ def grade_submission(
         for number, max_points in points.items()
     ]
     cells = [(cell, session.results.get(index, {})) for index, cell in enumerate(merged.cells)]
-    seconds = time.monotonic() - start
-    return GradedSubmission(submission, marks, notes, cells, seconds, session.isolated)
+    return GradedSubmission(submission, marks, notes, cells, session.isolated)
 
 
 def ungraded_submission(
@@ -352,7 +341,7 @@ def check_machine(
     failed = unexpected_marks(original, limits, isolated, judges)
     if not failed:
         return
-    if any(mark.stop and mark.stop.is_limit for mark in failed):
+    if any(mark.stop and mark.stop.depends_on_machine for mark in failed):
         advice = "Raise the limits (--memory, --cell-seconds, --seconds), or stop other programs."
     # The solution is trusted code, so it is safe to run outside the sandbox.
     elif isolated and not unexpected_marks(original, limits, isolated=False):

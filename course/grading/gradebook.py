@@ -96,7 +96,6 @@ class GradedSubmission:
     marks: list[Mark]
     notes: list[str] = field(default_factory=list)
     cells: list[tuple[SubmittedCell, dict[str, Any]]] = field(default_factory=list)
-    seconds: float = 0.0
     isolated: bool = True
     page: str = ""
 
@@ -136,10 +135,10 @@ class StoredResults:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def load(self, submission: Submission) -> GradedSubmission | None:
-        """Return the stored final result of an unchanged submission; None if there is none."""
+        """Return the stored result of an unchanged submission; None if there is none."""
         try:
             data = json.loads(self._file(submission).read_text(encoding="utf-8"))
-            if data.pop("key") != self._key(submission) or not data.pop("final"):
+            if data.pop("key") != self._key(submission):
                 return None
             for mark in data["marks"]:
                 mark["status"] = MarkStatus(mark["status"])
@@ -149,13 +148,13 @@ class StoredResults:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def save(self, graded: GradedSubmission, *, final: bool) -> None:
-        """Store a result. If it is not `final`, the next run grades the submission again."""
+    def save(self, graded: GradedSubmission) -> None:
+        """Store a final result."""
         data = {
             "key": self._key(graded.submission),
-            "final": final and graded.is_graded,
             "marks": [asdict(mark) for mark in graded.marks],
-            **{name: getattr(graded, name) for name in ("notes", "seconds", "isolated")},
+            "notes": graded.notes,
+            "isolated": graded.isolated,
         }
         write_atomically(self._file(graded.submission), json.dumps(data, indent=1))
 

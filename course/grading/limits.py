@@ -37,11 +37,6 @@ class StopReason(enum.StrEnum):
         """Whether the result might be different on a less busy machine."""
         return self in ("time", "memory", "killed", "busy")
 
-    @property
-    def is_limit(self) -> bool:
-        """Whether a higher limit or a less busy machine might help."""
-        return self.depends_on_machine or self in ("processes", "output")
-
 
 @dataclass(frozen=True)
 class Stop:

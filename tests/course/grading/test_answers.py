@@ -33,28 +33,23 @@ def test_only_answers_are_taken_from_the_student(builder):
     assert any("changed checks were restored" in note for note in merged.notes)
 
 
-def test_answers_without_ids_are_found_by_their_definitions(builder):
-    submitted = copy.deepcopy(builder.solution)
-    for cell in submitted.cells:
+def test_answers_are_found_by_their_definitions_or_as_the_changed_copy(builder):
+    without_ids, merged_by_hand = copy.deepcopy(builder.solution), copy.deepcopy(builder.original)
+    for cell in without_ids.cells:
         cell.metadata = nbformat.NotebookNode()
-    merged = merge_answers(builder.original, submitted)
-    assert merged.missing == []
-    assert [source_of(merged, n) for n in builder.max_points] == [
-        [builder.answer(n)] for n in builder.max_points
-    ]
+    merged_by_hand.cells = copy.deepcopy(builder.solution.cells) + merged_by_hand.cells
+    for submitted in (without_ids, merged_by_hand):
+        merged = merge_answers(builder.original, submitted)
+        assert merged.missing == []
+        for number in builder.max_points:
+            assert source_of(merged, number) == [builder.answer(number)]
 
 
-def test_changed_cell_is_used_if_two_cells_have_the_same_id(builder):
+def test_only_a_deleted_exercise_is_missing_and_stubs_are_not_answers(builder):
     submitted = copy.deepcopy(builder.original)
-    submitted.cells = copy.deepcopy(builder.solution.cells) + submitted.cells
-    merged = merge_answers(builder.original, submitted)
-    assert source_of(merged, 5) == [builder.answer(5)]
-
-
-def test_only_a_deleted_exercise_is_missing(builder):
-    submitted = copy.deepcopy(builder.solution)
     submitted.cells = [c for c in submitted.cells if grade_id(c) != "exercise-3"]
-    assert merge_answers(builder.original, submitted).missing == [3]
+    merged = merge_answers(builder.original, submitted)
+    assert (merged.missing, merged.answered) == ([3], [])
 
 
 @pytest.mark.parametrize(("offset", "position"), [(0, 0), (1, -1)])
@@ -80,10 +75,6 @@ def test_all_answers_in_one_cell_are_found(builder):
     assert students == [all_answers]
     assert merged.missing == []
     assert merged.answered == sorted(builder.max_points)
-
-
-def test_stubs_do_not_count_as_answers(builder):
-    assert merge_answers(builder.original, builder.original).answered == []
 
 
 def test_another_lab_is_recognized(builder):

@@ -42,19 +42,13 @@ def write(tmp_path):
     return write
 
 
-@pytest.fixture
-def make_page(tmp_path):
-    def write(*submissions):
-        return write_class_page(submissions, "01_lab", "A lab", [], tmp_path).read_text()
-
-    return write
+def page_of(folder, *submissions):
+    return write_class_page(submissions, "01_lab", "A lab", [], folder).read_text()
 
 
 def test_ungraded_exercise_has_empty_points_instead_of_0(write):
-    read = write(
-        graded_submission("Ada", NOT_GRADED),
-        graded_submission("Bob", Mark(1, 0, 3, MarkStatus.STOPPED)),
-    )
+    stopped = Mark(1, 0, 3, MarkStatus.STOPPED)
+    read = write(graded_submission("Ada", NOT_GRADED), graded_submission("Bob", stopped))
     assert [row["points"] for row in read("gradebook.csv")] == ["", "0"]
     assert [row["points"] for row in read("totals.csv")] == ["", "0"]
 
@@ -90,28 +84,26 @@ def test_canvas_table_has_the_columns_that_canvas_imports(write, tmp_path):
     assert not (tmp_path / "moodle.csv").exists()
 
 
-def test_late_submissions_are_marked(write, make_page):
-    submission = graded_submission("Ada", PASSED, late=True)
-    assert write(submission)("totals.csv")[0]["late"] == "late"
-    assert ">late<" in make_page(submission)
-
-
-def test_page_lists_students_who_could_not_be_graded(make_page):
-    page = make_page(graded_submission("Ada", NOT_GRADED), graded_submission("Bob", PASSED))
+def test_page_and_tables_show_late_and_ungraded_submissions_and_hints(write, tmp_path):
+    wrong = Mark(1, 0, 3, MarkStatus.WRONG, "returns `None`", "result-dropped")
+    members = [
+        graded_submission("Ada", NOT_GRADED),
+        graded_submission("Bob", wrong, late=True),
+        graded_submission("Cy", wrong),
+    ]
+    assert [row["late"] for row in write(*members)("totals.csv")] == ["", "late", ""]
+    page = page_of(tmp_path, *members)
+    assert page.count(">late<") == 1
     assert "1 submission could not be graded" in page
     assert "only these are graded again: Ada." in page
-
-
-def test_page_lists_the_most_common_hints(make_page):
-    wrong = Mark(1, 0, 3, MarkStatus.WRONG, "returns `None`", "result-dropped")
-    page = make_page(graded_submission("Ada", wrong), graded_submission("Bob", wrong))
     assert '<td class="number" data-label="Students">2</td>' in page
     assert "returns <code>None</code>" in page
+    assert "2 wrong" in page
 
 
 @pytest.mark.parametrize("isolated", [True, False])
-def test_page_warns_if_there_was_no_sandbox(make_page, isolated):
-    page = make_page(graded_submission("Ada", PASSED, isolated=isolated))
+def test_page_warns_if_there_was_no_sandbox(tmp_path, isolated):
+    page = page_of(tmp_path, graded_submission("Ada", PASSED, isolated=isolated))
     assert ("ran without a sandbox" in page) is not isolated
 
 
@@ -121,12 +113,12 @@ def test_no_name_is_a_formula_in_a_spreadsheet(write, name):
     assert [row["student"] for row in read("totals.csv")] == [f"'{name}"]
 
 
-def test_names_that_are_not_unicode_get_their_rows_and_feedback(tmp_path, write, make_page):
+def test_names_that_are_not_unicode_get_their_rows_and_feedback(tmp_path, write):
     submission = graded_submission("J\udcf6rg", PASSED)
     submission.page = "page.html"
     (tmp_path / "page.html").write_text("feedback")
     assert [row["student"] for row in write(submission)("totals.csv")] == ["J?rg"]
-    assert "J?rg" in make_page(submission)
+    assert "J?rg" in page_of(tmp_path, submission)
     with zipfile.ZipFile(write_feedback_zip([submission], tmp_path)) as archive:
         assert archive.namelist() == ["J_rg/feedback.html"]
 

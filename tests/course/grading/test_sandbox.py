@@ -68,10 +68,10 @@ def run_module(tmp_path, monkeypatch):
     sandboxes = []
 
     def run(code, *, isolated=True, **limits):
-        (package / "probe.py").write_text(PRELUDE + code)
-        limits = SandboxLimits(**limits)
-        sandboxes.append(Sandbox("helpers.probe", limits, isolated=isolated))
-        return sandboxes[-1]
+        Path(helpers.__file__).with_name("probe.py").write_text(PRELUDE + code)
+        sandbox = Sandbox("helpers.probe", SandboxLimits(**limits), isolated=isolated)
+        sandboxes.append(sandbox)
+        return sandbox
 
     yield run
     for sandbox in sandboxes:
@@ -79,22 +79,18 @@ def run_module(tmp_path, monkeypatch):
 
 
 @needs_bubblewrap
-def test_course_and_python_under_tmp_are_visible_and_read_only(run_module, monkeypatch, tmp_path):
+def test_course_and_python_under_tmp_are_visible_and_read_only(run_module, monkeypatch):
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         package, python = Path(folder, "deep/course/helpers"), Path(folder, "deep/venv")
         package.mkdir(parents=True)
         (package / "__init__.py").write_text("")
-        (package / "probe.py").write_text(PRELUDE + CHANGE_THE_PACKAGE)
         venv.create(python, symlinks=True)
         monkeypatch.setattr(helpers, "__file__", str(package / "__init__.py"))
         monkeypatch.setattr(sandbox_module, "_course_folders", lambda: {package})
         monkeypatch.setattr(sys, "executable", str(python / "bin" / "python"))
         for name in ("prefix", "exec_prefix"):
             monkeypatch.setattr(sys, name, str(python))
-        sandbox = Sandbox("helpers.probe", SandboxLimits())
-        output = sandbox.process.stdout.read()
-        assert sandbox.last_error == ""
-        sandbox.close()
+        output = run_module(CHANGE_THE_PACKAGE).process.stdout.read()
         seen_package, seen_python, failures = json.loads(output)
         assert (seen_package, seen_python) == (str(package), str(python))
         assert len(failures) == 6
@@ -114,15 +110,14 @@ def test_packages_of_the_user_and_linked_folders_are_visible(monkeypatch, tmp_pa
     assert sandbox_module.environment()["PYTHONUSERBASE"] == "/somewhere"
 
 
-def test_last_line_of_standard_error_is_reported(monkeypatch, tmp_path):
+def test_last_line_of_standard_error_is_reported_and_no_file_is_left(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     sandbox = Sandbox("no_such_module_anywhere", SandboxLimits(), isolated=False)
     # A grader that is killed now leaves the working folder, but no other files.
     assert all(path.is_dir() for path in tmp_path.iterdir())
     sandbox.process.wait()
-    output = sandbox.last_error
+    assert "No module named no_such_module_anywhere" in sandbox.last_error
     sandbox.close()
-    assert "No module named no_such_module_anywhere" in output
     assert not list(tmp_path.iterdir())
 
 
@@ -140,13 +135,11 @@ def test_sandboxed_code_runs_as_nobody_without_capabilities(run_module):
 
 @pytest.mark.parametrize("isolated", [pytest.param(True, marks=needs_bubblewrap), False])
 def test_files_that_code_can_open_are_bounded(run_module, isolated):
-    code = (
-        "with open(f'/proc/{sys.argv[1:] or os.getpid()}/fd/2', 'wb', buffering=0) as file:\n"
-        "    for _ in range(100):\n        file.write(bytes(1 << 20))"
-    ).replace("{sys.argv[1:] or os.getpid()}", "1" if isolated else "self")
+    file = "/proc/1/fd/2" if isolated else "/dev/stderr"
+    code = f"out = open({file!r}, 'wb', buffering=0)\nfor _ in range(99): out.write(bytes(1 << 20))"
     sandbox = run_module(code, isolated=isolated, disk_bytes=8 << 20)
     sandbox.process.wait()
-    assert os.fstat(sandbox._errors.descriptor).st_size <= 8 << 20
+    assert os.fstat(sandbox._errors.descriptor).st_size == 8 << 20
 
 
 def test_memory_beyond_the_limit_is_reported(run_module):
@@ -170,9 +163,7 @@ def test_memory_that_no_process_has_mapped_counts(run_module):
         "print('alive', flush=True)\ntime.sleep(600)"
     )
     sandbox = run_module(code, memory_bytes=50 << 20)
-    if not any(
-        (folder / "memory.oom_control").exists() for folder in sandbox.control_groups.folders
-    ):
+    if not any(list(folder.glob("memory.*")) for folder in sandbox.control_groups.folders):
         pytest.skip("this user may not create a cgroup for memory")
     assert sandbox.process.stdout.read() == b""
     assert sandbox.exit_reason().reason is StopReason.KILLED
@@ -219,12 +210,8 @@ def test_fork_bomb_fails_at_the_task_limit(run_module, monkeypatch):
     code = (
         "count = 0\n"
         "try:\n"
-        "    for _ in range(1000):\n"
-        "        if os.fork() == 0:\n"
-        "            time.sleep(600)\n"
-        "        count += 1\n"
-        "except BlockingIOError:\n"
-        "    print(count, flush=True)\n"
+        "    while os.fork():\n        count += 1\n"
+        "except BlockingIOError:\n    print(count, flush=True)\n"
         "time.sleep(600)\n"
     )
     sandbox = run_module(code)

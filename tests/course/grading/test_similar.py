@@ -29,10 +29,6 @@ INDEPENDENT = [
         n += len(batch.flatten())
         s += torch.sum(batch)
     return float(s) / n""",
-    """def compute_mean(batches):
-    sums = torch.stack([part.sum() for part in batches])
-    counts = [part.numel() for part in batches]
-    return sums.sum().item() / sum(counts)""",
 ]
 
 
