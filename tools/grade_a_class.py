@@ -22,8 +22,8 @@ from nbformat.v4 import new_code_cell
 
 from course.grading.grade import GradingOptions, grade
 from course.grading.limits import SandboxLimits
-from course.grading.marking import GradedSubmission
-from tools.hostile_answers import ATTACKS, HARMLESS, HOSTILE, NEEDS_REVIEW, STUDENTS
+from course.grading.gradebook import GradedSubmission
+from tools.hostile_answers import ATTACKS, HARMLESS, HOSTILE, STUDENTS
 
 LABS = Path(__file__).parents[1] / "labs"
 NAME = "01_tensors_and_devices"
@@ -91,7 +91,6 @@ class ClassBuilder:
             members.append(Member(name, self.with_answer(number, source), points, failed))
         for name, (number, source) in HOSTILE.items():
             points = self.full_points_except(*([] if name in HARMLESS else [number]))
-            points = no_points if name in NEEDS_REVIEW else points
             members.append(Member(name, self.with_answer(number, source), points))
         for name, source in ATTACKS.items():
             members.append(Member(name, attack_lab(self.original, source), no_points))

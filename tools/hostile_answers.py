@@ -23,12 +23,5 @@ ATTACKS: dict[str, str] = {
 }
 
 
-def _names_with(flag: str) -> set[str]:
-    rows: dict[str, dict[str, Any]] = _TABLES["hostile"]
-    return {name for name, row in rows.items() if row.get(flag)}
-
-
 # Answers that still get their points, because they also define the right function.
-HARMLESS = _names_with("harmless")
-# Answers that use internals of Python or the checks. They get no points until a manual review.
-NEEDS_REVIEW = _names_with("review") | set(ATTACKS)
+HARMLESS = {name for name, row in _TABLES["hostile"].items() if row.get("harmless")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import enum
 import re
 from dataclasses import dataclass
@@ -9,11 +10,10 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 
 from course.course_folder import CourseError
-from course.grading.matching import CHECK, defined_names, find_answers, grade_id_of
 
 _EXERCISE = re.compile(r"exercise-(\d+)(?:-\d+)?$")
+_CHECK = re.compile(r"check-(\d+)$")
 _LAB = re.compile(r"^[ \t]*from helpers\.checks import (lab_\w+)", re.MULTILINE)
-_LESSON = re.compile(r"notebooks/source/(\d+)_")
 
 
 class CellKind(enum.StrEnum):
@@ -51,37 +51,24 @@ class SubmissionNotebook:
 
 def exercise_points(original: NotebookNode) -> dict[int, int]:
     """Return the points of each exercise of a built lab."""
-    points = {}
-    for cell in original.cells:
-        match = CHECK.match(grade_id_of(cell))
-        if match:
-            points[int(match[1])] = int(cell.metadata.nbgrader.points)
+    points = {
+        int(match[1]): int(cell.metadata.nbgrader.points)
+        for cell in original.cells
+        if (match := _CHECK.match(grade_id_of(cell)))
+    }
     if not points:
         raise CourseError("This notebook is not a lab: it has no checks with points.")
     return points
 
 
-def other_notebook(original: NotebookNode, submitted: NotebookNode) -> str | None:
-    """Return "lab 03" or "lesson 01" if `submitted` is another notebook of the course, else None.
-
-    A lesson that defines the functions of several exercises is accepted, because a student may have
-    written the answers into it. (Lesson 01 itself defines those of one exercise.)
-    """
+def other_lab(original: NotebookNode, submitted: NotebookNode) -> str:
+    """Return the name of the lab that `submitted` is, such as "lab 03"; "" if it is `original`."""
     original_labs, submitted_labs = (
         {name for cell in notebook.cells for name in _LAB.findall(str(cell.get("source", "")))}
         for notebook in (original, submitted)
     )
-    if submitted_labs:
-        return None if submitted_labs & original_labs else min(submitted_labs).replace("_", " ")
-    metadata = submitted.metadata.get("course", {})
-    lesson = _LESSON.match(str(metadata.get("source"))) if isinstance(metadata, dict) else None
-    if lesson is None:
-        return None
-    code = [cell.source for cell in submitted.cells if cell.cell_type == "code"]
-    defined = set().union(*map(defined_names, code))
-    stubs = [c.source for c in original.cells if _EXERCISE.match(grade_id_of(c))]
-    num_answers = sum(bool(defined_names(stub) & defined) for stub in stubs)
-    return None if num_answers > 1 else f"lesson {lesson[1]}"
+    is_other = submitted_labs and not submitted_labs & original_labs
+    return min(submitted_labs).replace("_", " ") if is_other else ""
 
 
 def find_lab_name(cells: list[SubmittedCell]) -> str:
@@ -95,98 +82,108 @@ def find_lab_name(cells: list[SubmittedCell]) -> str:
 def merge_answers(original: NotebookNode, submitted: NotebookNode) -> SubmissionNotebook:
     """Return the original's cells, in order, with the student's answers and additional cells.
 
-    An answer is matched by the id in its metadata. If the id is missing or the cell is unchanged,
-    the answer is matched by the names that it defines, and then by its similarity to the stub. If
-    several cells have the same id, the last changed cell counts. All other cells come from the
-    original, so changes to a check have no effect.
+    An answer is matched by the id in its metadata or, if there is no changed cell with this id, by
+    the names that it defines. All other cells come from the original, even the checks.
     """
     submitted_cells = [cell for cell in submitted.cells if isinstance(cell.get("source"), str)]
-    stubs = {grade_id_of(c): c.source for c in original.cells if _EXERCISE.match(grade_id_of(c))}
-    answers, notes = find_answers(stubs, submitted_cells)
-    known_indices = set(answers.values())
-    known_indices |= {n for n, cell in enumerate(submitted_cells) if grade_id_of(cell) in stubs}
-    extras = _find_extra_cells(original, submitted_cells, known_indices)
-    cells, missing, used_indices = [], [], set()
-    last_index = -1
-    for cell in original.cells:
-        grade_id = grade_id_of(cell)
-        if cell.cell_type != "code":
-            cells.append(SubmittedCell(CellKind.TEXT, cell.source))
-        elif exercise := _EXERCISE.match(grade_id):
-            number = int(exercise[1])
-            if grade_id not in answers:
-                missing.append(number)
-            elif (index := answers[grade_id]) not in used_indices:
-                # Additional cells before an answer may define names that it uses.
-                cells += _student_cells(
-                    submitted_cells, [n for n in extras if last_index < n < index], number
-                )
-                last_index = max(last_index, index)
-                used_indices.add(index)
-                cells += _student_cells(submitted_cells, [index], number)
-        elif check := CHECK.match(grade_id):
-            number = int(check[1])
-            end = _index_of(
-                grade_id,
-                submitted_cells,
-                min((p for p in known_indices if p > last_index), default=1 << 30),
-            )
-            cells += _student_cells(
-                submitted_cells, [n for n in extras if last_index < n < end], number
-            )
-            last_index = max(last_index, end - 1)
-            cells.append(SubmittedCell(CellKind.CHECK, cell.source, number))
-        else:
-            collapsed = cell.metadata.get("jupyter", {}).get("source_hidden", False)
-            cells.append(SubmittedCell(CellKind.GIVEN, cell.source, collapsed=collapsed))
-    changed_ids = _changed_checks(original, submitted_cells)
-    if changed_ids:
-        notes.append(f"changed checks were restored: {', '.join(changed_ids)}")
-    answered = {
-        int(_EXERCISE.match(grade_id)[1])
-        for grade_id, index in answers.items()
-        if submitted_cells[index].source.strip() != stubs[grade_id].strip()
-    }
-    return SubmissionNotebook(cells, sorted(set(missing)), sorted(answered), notes)
-
-
-def _student_cells(
-    submitted_cells: list[NotebookNode], indices: list[int], number: int
-) -> list[SubmittedCell]:
-    return [SubmittedCell(CellKind.STUDENT, submitted_cells[n].source, number) for n in indices]
-
-
-def _find_extra_cells(
-    original: NotebookNode, submitted_cells: list[NotebookNode], known_indices: set[int]
-) -> list[int]:
-    """Return the indices of the cells that the student added, other than answers."""
-    lab_sources = {cell.source.strip() for cell in original.cells}
-    grade_ids = {grade_id_of(cell) for cell in original.cells} - {""}
-    return [
+    ids = [grade_id_of(cell) for cell in submitted_cells]
+    sources = [cell.source.strip() for cell in submitted_cells]
+    lab = {grade_id_of(cell): cell.source.strip() for cell in original.cells}
+    stubs = {grade_id: source for grade_id, source in lab.items() if _EXERCISE.match(grade_id)}
+    answers, notes = _find_answers(stubs, submitted_cells)
+    is_known = [grade_id in stubs or bool(_CHECK.match(grade_id)) for grade_id in ids]
+    known = {*answers.values(), *(n for n in range(len(ids)) if is_known[n])}
+    lab_sources = {"", *(cell.source.strip() for cell in original.cells)}
+    # Cells that the student added.
+    extras = [
         n
         for n, cell in enumerate(submitted_cells)
-        if cell.cell_type == "code"
-        and n not in known_indices
-        and cell.source.strip()
-        and cell.source.strip() not in lab_sources
-        and grade_id_of(cell) not in grade_ids
+        if cell.cell_type == "code" and n not in known and sources[n] not in lab_sources
+        if not ids[n] or ids[n] not in lab
     ]
+    cells: list[SubmittedCell] = []
+    missing: set[int] = set()
+    used: set[int] = set()
+    position = 0  # the first submitted cell that has not been reached
+    for cell in original.cells:
+        grade_id = grade_id_of(cell)
+        exercise, check = _EXERCISE.match(grade_id), _CHECK.match(grade_id)
+        if cell.cell_type != "code":
+            cells.append(SubmittedCell(CellKind.TEXT, cell.source))
+        elif not exercise and not check:
+            collapsed = cell.metadata.get("jupyter", {}).get("source_hidden", False)
+            cells.append(SubmittedCell(CellKind.GIVEN, cell.source, collapsed=collapsed))
+        elif exercise and grade_id not in answers:
+            missing.add(int(exercise[1]))
+        else:
+            number = int((exercise or check)[1])
+            next_known = min((n for n in known if n >= position), default=len(ids))
+            index = answers[grade_id] if exercise else next_known
+            # An answer or a check may use names that the additional cells before it define.
+            indices = [n for n in extras if position <= n < index]
+            if exercise and index not in used:
+                indices.append(index)
+                used.add(index)
+            cells += [
+                SubmittedCell(CellKind.STUDENT, submitted_cells[n].source, number) for n in indices
+            ]
+            position = max(position, index + 1)
+            if check:
+                cells.append(SubmittedCell(CellKind.CHECK, cell.source, number))
+    pairs = zip(ids, sources, strict=True)
+    if changed := {i for i, source in pairs if _CHECK.match(i) and lab.get(i, source) != source}:
+        notes.append(f"changed checks were restored: {', '.join(sorted(changed))}")
+    changed_ids = [i for i, index in answers.items() if sources[index] != stubs[i]]
+    answered = {int(_EXERCISE.match(grade_id)[1]) for grade_id in changed_ids}
+    return SubmissionNotebook(cells, sorted(missing), sorted(answered), notes)
 
 
-def _index_of(grade_id: str, submitted_cells: list[NotebookNode], limit: int) -> int:
-    """Return the index of the student's copy of a check if it is below `limit`, else `limit`."""
-    return next(
-        (n for n, c in enumerate(submitted_cells[:limit]) if grade_id_of(c) == grade_id), limit
-    )
+def _find_answers(
+    stubs: dict[str, str], cells: list[NotebookNode]
+) -> tuple[dict[str, int], list[str]]:
+    """Return the index of the answer to each exercise cell, and notes for the instructor."""
+    code = {n: grade_id_of(cell) for n, cell in enumerate(cells) if cell.cell_type == "code"}
+    # A student may put several answers into one cell, even one with another exercise's id.
+    names_by_index = {
+        n: _defined_names(cells[n].source)
+        for n, grade_id in code.items()
+        if cells[n].source.strip() not in ("", stubs.get(grade_id)) and not _CHECK.match(grade_id)
+    }
+    answers: dict[str, int] = {}
+    matched_ids, repeated_ids = [], []
+    for grade_id, stub in stubs.items():
+        copies = [n for n in code if code[n] == grade_id]
+        repeated_ids += [grade_id] if len(copies) > 1 else []
+        required = _defined_names(stub)
+        matches = [n for n, names in names_by_index.items() if required and required <= names]
+        if changed_copies := [n for n in copies if cells[n].source.strip() != stub]:
+            answers[grade_id] = changed_copies[-1]
+        elif matches:
+            answers[grade_id] = matches[-1]
+            matched_ids.append(grade_id)
+        elif copies:
+            answers[grade_id] = copies[-1]
+    notes = []
+    if repeated_ids:
+        notes.append(f"{', '.join(repeated_ids)}: in several cells; the last changed one counts")
+    if matched_ids:
+        by_names = "not in its own cell; matched by the names that the cell defines"
+        notes.append(f"{', '.join(matched_ids)}: {by_names}")
+    return answers, notes
 
 
-def _changed_checks(original: NotebookNode, submitted_cells: list[NotebookNode]) -> list[str]:
-    checks = {grade_id_of(c): c.source for c in original.cells if CHECK.match(grade_id_of(c))}
-    return sorted(
-        {
-            grade_id_of(cell)
-            for cell in submitted_cells
-            if grade_id_of(cell) in checks
-            and cell.source.strip() != checks[grade_id_of(cell)].strip()
-        }
-    )
+def _defined_names(source: str) -> set[str]:
+    """Return the names of a cell's top-level functions and classes, even in invalid code."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set(re.findall(r"^(?:async )?(?:def|class) (\w+)", source, re.MULTILINE))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return {node.name for node in body if isinstance(node, kinds)}
+
+
+def grade_id_of(cell: NotebookNode) -> str:
+    """Return the id in a cell's nbgrader metadata, or ""."""
+    nbgrader = cell.get("metadata", {}).get("nbgrader", {})
+    grade_id = nbgrader.get("grade_id", "") if isinstance(nbgrader, dict) else ""
+    return grade_id if isinstance(grade_id, str) else ""

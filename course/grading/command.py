@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING
 from course.command_line import fraction, handle_sigterm_as_ctrl_c, positive_float, positive_int
 
 if TYPE_CHECKING:
-    from course.grading.marking import GradedSubmission
+    from course.grading.gradebook import GradedSubmission
 
 _UNPROTECTED = (
     "Without it, time, memory and processes are limited, but the students' code can use the "
-    "network and read every file that you can read, including other submissions and solutions"
+    "network, and read and change every file that you can, even other submissions and solutions"
 )
 
 
@@ -30,49 +29,44 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
         "moodle.csv or canvas.csv, a feedback page per student, and index.html. Run the same "
         "command again to continue after an interruption, or to grade what has changed.",
     )
-    command.add_argument("lab", metavar="LAB", help="01, or 01_tensors_and_devices")
-    command.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or zip")
+    command.set_defaults(command=_grade)
+    _add_lab_and_submissions(command)
     add = command.add_argument
     add("--out", type=Path, metavar="DIR", help="default: grades/LAB in the course")
     add("--class-list", type=Path, metavar="CSV", help="add a row for each absent student")
     add("--due", type=_time, metavar="TIME", help="deadline, such as '2026-11-20 23:59'")
     add("--anonymous", action="store_true", help="omit the names from the feedback pages")
     add("--regrade", action="store_true", help="also grade unchanged submissions again")
-    add(
-        "--jobs",
-        type=positive_int,
-        metavar="N",
-        help="concurrent submissions; default: one per core",
-    )
-    for name, default, metavar, text in (
-        ("--cell-seconds", 30, "S", "time limit per cell, in seconds"),
-        ("--seconds", 300, "S", "time limit per submission, in seconds"),
-        ("--memory", 3, "GIB", "memory limit per submission, in GiB"),
+    for name, kind, default, metavar, text in (
+        ("--jobs", positive_int, None, "N", "concurrent submissions; default: one per core"),
+        ("--cell-seconds", positive_float, 30, "S", "seconds per cell; default: 30"),
+        ("--seconds", positive_float, 300, "S", "seconds per submission; default: 300"),
+        ("--memory", positive_float, 3, "GIB", "memory per submission, in GiB; default: 3"),
     ):
-        text += f"; default: {default}"
-        add(name, type=positive_float, default=default, metavar=metavar, help=text)
-    add(
-        "--no-sandbox",
-        action="store_true",
-        help="run the students' code without bubblewrap. " + _UNPROTECTED,
-    )
-    command.set_defaults(command=_grade)
+        add(name, type=kind, default=default, metavar=metavar, help=text)
+    text = "run the students' code without bubblewrap. " + _UNPROTECTED
+    add("--no-sandbox", action="store_true", help=text)
+
+
+def _add_lab_and_submissions(command: argparse.ArgumentParser) -> None:
+    command.add_argument("lab", metavar="LAB", help="01, or 01_tensors_and_devices")
+    command.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or zip")
 
 
 def _time(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        problem = f"{text!r} is not a date and time such as 2026-11-20 23:59"
-        raise argparse.ArgumentTypeError(problem) from None
+        example = "a date and time such as 2026-11-20 23:59"
+        raise argparse.ArgumentTypeError(f"{text!r} is not {example}") from None
 
 
 def _grade(options: argparse.Namespace) -> int:
     from course.course_folder import CourseError, open_course
     from course.grading.grade import GradingOptions, grade, lab_file
-    from course.grading.isolation import bubblewrap
+    from course.grading.gradebook import MANUAL_POINTS_FILE, read_manual_points
     from course.grading.limits import SandboxLimits
-    from course.grading.results import find_unmatched_rows, read_manual_points
+    from course.grading.sandbox import bubblewrap
 
     handle_sigterm_as_ctrl_c()
     course = open_course(options.root)
@@ -85,64 +79,43 @@ def _grade(options: argparse.Namespace) -> int:
             "in a dedicated container or virtual machine, or add --no-sandbox."
         )
     if options.no_sandbox:
-        is_root = hasattr(os, "geteuid") and os.geteuid() == 0
-        root_warning = (
-            ", and change files if this program, running as root, cannot run it as the user nobody"
-        )
-        print(
-            f"course: no sandbox. {_UNPROTECTED}{root_warning if is_root else ''}.", file=sys.stderr
-        )
-    memory = int(options.memory * 2**30)
-    print(
-        f"{original.stem}: reading the submissions; the lab's own solution is graded first.",
-        flush=True,
-    )
-    results = grade(
-        original,
-        options.submissions,
-        out,
-        GradingOptions(
-            limits=SandboxLimits(
-                options.cell_seconds, seconds=options.seconds, memory_bytes=memory
-            ),
-            jobs=options.jobs,
-            isolated=not options.no_sandbox,
-            anonymous=options.anonymous,
-            class_list=options.class_list,
-            due=options.due,
-            regrade=options.regrade,
+        _warn(f"no sandbox. {_UNPROTECTED}.")
+    text = "reading the submissions; the lab's own solution is graded first."
+    print(f"{original.stem}: {text}", flush=True)
+    names = ("jobs", "anonymous", "class_list", "due", "regrade")
+    grading_options = GradingOptions(
+        SandboxLimits(
+            options.cell_seconds, seconds=options.seconds, memory_bytes=int(options.memory * 2**30)
         ),
-        _show_progress,
+        isolated=not options.no_sandbox,
+        **{name: getattr(options, name) for name in names},
     )
+    results = grade(original, options.submissions, out, grading_options, _show_progress)
     with_notes = sum(bool(graded.notes) for graded in results)
     count = f"{len(results)} submission{'s' if len(results) != 1 else ''}"
     print(f"\n{count} graded, {with_notes} with notes.")
     print(f"Report: {out / 'index.html'}")
-    if unknown := find_unmatched_rows(read_manual_points(out), results):
-        print(
-            f"course: {out / 'manual.csv'} has lines that do not match any student: "
-            f"{'; '.join(unknown)}. "
-            f"Write the names as in {out / 'totals.csv'}.",
-            file=sys.stderr,
+    keys = {(graded.submission.student, m.exercise) for graded in results for m in graded.marks}
+    if unknown := [f"{row[0]}, exercise {row[1]}" for row in read_manual_points(out).keys() - keys]:
+        _warn(
+            f"{out / MANUAL_POINTS_FILE} has lines that do not match any student: "
+            f"{'; '.join(sorted(unknown))}. Write the names as in {out / 'totals.csv'}."
         )
-    if names := [graded.submission.student for graded in results if graded.needs_review]:
-        print(
-            f"course: review the answers of {', '.join(names)}: they use Python's internals, so "
-            f"they have no points yet. Enter the points in {out / 'manual.csv'} and grade again.",
-            file=sys.stderr,
+    if ungraded := [graded.submission.student for graded in results if not graded.is_graded]:
+        _warn(
+            f"this machine could not grade {', '.join(ungraded)}; their rows have no points. "
+            "Run the command again with --jobs 1: only these submissions are graded again."
         )
-    if names := [graded.submission.student for graded in results if not graded.is_graded]:
-        print(
-            f"course: this machine could not grade {', '.join(names)}; their rows have no points. "
-            "Run the command again with --jobs 1: only these submissions are graded again.",
-            file=sys.stderr,
-        )
-    return 1 if names else 0
+    return 1 if ungraded else 0
 
 
 def _show_progress(graded: GradedSubmission, done: int, count: int) -> None:
     points = f"{graded.points:>3} of {graded.max_points} points"
     print(f"{done:>4} of {count}  {graded.submission.student:<32}  {points}", flush=True)
+
+
+def _warn(text: str) -> None:
+    print(f"course: {text}", file=sys.stderr)
 
 
 def add_similar(commands: argparse._SubParsersAction) -> None:
@@ -153,16 +126,10 @@ def add_similar(commands: argparse._SubParsersAction) -> None:
         description="Compare the answers of every pair of submissions, ignoring code that the lab "
         "or its solution contains.",
     )
-    command.add_argument("lab", metavar="LAB", help="01, or 01_tensors_and_devices")
-    command.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or zip")
-    command.add_argument(
-        "--threshold",
-        type=fraction,
-        default=0.5,
-        metavar="X",
-        help="minimum similarity, from 0 to 1; default: 0.5",
-    )
     command.set_defaults(command=_similar)
+    _add_lab_and_submissions(command)
+    text = "minimum similarity, from 0 to 1; default: 0.5"
+    command.add_argument("--threshold", type=fraction, default=0.5, metavar="X", help=text)
 
 
 def _similar(options: argparse.Namespace) -> int:
@@ -184,8 +151,6 @@ def _similar(options: argparse.Namespace) -> int:
     if len(submissions) == 1:
         print("There is only one submission, so there is nothing to compare.")
     elif not pairs:
-        print(
-            f"No two of the {len(submissions)} submissions have a similarity of "
-            f"{options.threshold:.0%} or more."
-        )
+        pair = f"No two of the {len(submissions)} submissions"
+        print(f"{pair} have a similarity of {options.threshold:.0%} or more.")
     return 0

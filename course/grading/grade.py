@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,28 +14,31 @@ import nbformat
 from nbformat import NotebookNode
 
 from course.course_folder import CourseError, CourseFolder, select_names
-from course.grading.class_list import absent_students
-from course.grading.feedback import write_feedback, write_feedback_zip
-from course.grading.gradebook import write_class_page, write_tables
-from course.grading.judges import Canceled, Judges
-from course.grading.limits import SandboxLimits
-from course.grading.marking import (
+from course.grading.answers import CellKind, exercise_points, merge_answers
+from course.grading.gradebook import (
     GradedSubmission,
     Mark,
     MarkStatus,
-    grade_submission,
-    make_ungraded,
+    StoredResults,
+    apply_manual_points,
+    read_manual_points,
+    write_class_page,
+    write_feedback,
+    write_feedback_zip,
+    write_tables,
 )
-from course.grading.preflight import check_machine, unexpected_marks
-from course.grading.results import StoredResults, apply_manual_points, read_manual_points
-from course.grading.submissions import Submission, find_submissions
+from course.grading.judges import Canceled, Judges
+from course.grading.limits import SandboxLimits, StopReason
+from course.grading.session import Session
+from course.grading.submissions import Submission, absent_students, find_submissions
 
 # The lab's own solution is graded again after this many submissions.
 _CANARY_INTERVAL = 10
-# Minimum pause between two updates of the tables, as a multiple of the time to write them. They
-# contain the whole class, so writing them after each submission is slow for a large class.
-_TABLES_PAUSE = 5
-_MACHINE_FAILED = "the lab's own solution failed at the same time, so this machine was too busy"
+_MAX_FILES_LISTED = 20
+_MACHINE_FAILED = {
+    "status": MarkStatus.NOT_GRADED,
+    "message": "the lab's own solution failed at the same time, so this machine was too busy",
+}
 
 
 @dataclass(frozen=True)
@@ -70,18 +72,17 @@ def grade(
 ) -> list[GradedSubmission]:
     """Grade every submission of one lab and write the results into the folder `out`.
 
-    The lab's own solution is graded first, and again between submissions. If it does not get full
-    points, the machine is too busy or not set up correctly. Submissions that exceeded a time or
-    memory limit are graded again, one at a time. The tables and pages are updated after each
-    submission. A submission that has not changed since its last grading in `out` is skipped.
+    The lab's own solution is graded first, and again between submissions, to detect that the
+    machine is too busy or not set up correctly. A submission that has not changed since its last
+    grading in `out` is skipped.
 
     Args:
         original: the lab notebook that students received.
         submissions: a folder or a zip.
         out: the folder for the results.
         options: the limits and other options.
-        progress: called after each submission with the result, the number of submissions graded
-            so far, and the total.
+        progress: called after each submission with the result, and the numbers of submissions
+            graded so far and in total.
 
     Returns:
         The graded submissions, sorted by student name.
@@ -89,20 +90,13 @@ def grade(
     Raises:
         CourseError: the submissions or options are not valid, or the results cannot be written.
     """
-    options = options or GradingOptions()
-    notebook = nbformat.read(original, as_version=4)
-    class_submissions = find_submissions(submissions, original.stem, notebook, due=options.due)
-    if options.class_list is not None:
-        class_submissions += absent_students(options.class_list, class_submissions)
-        class_submissions.sort(key=lambda submission: submission.student.casefold())
     if submissions.is_dir() and out.resolve().is_relative_to(submissions.resolve()):
         raise CourseError(
             f"{out} is inside {submissions}, so the feedback would be graded the next time. Choose "
             "another folder with --out."
         )
+    grader = _ClassGrader(original, submissions, out, options or GradingOptions(), progress)
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        grader = _ClassGrader(original, notebook, class_submissions, out, options, progress)
         return grader.grade()
     except OSError as error:
         raise CourseError(
@@ -111,135 +105,104 @@ def grade(
         ) from None
 
 
-@dataclass
 class _ClassGrader:
     """Grades all submissions of one class."""
 
-    original: Path
-    notebook: NotebookNode
-    submissions: Sequence[Submission]
-    out: Path
-    options: GradingOptions
-    progress: Progress
-    graded: dict[str, GradedSubmission] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _cancel: threading.Event = field(default_factory=threading.Event)
-    _judges: Judges = field(default_factory=Judges)
-    # The next time, in seconds, at which the tables may be written.
-    _tables_due: float = 0.0
-
-    def __post_init__(self) -> None:
-        limits, isolated = self.options.limits, self.options.isolated
-        self.title = self.notebook.metadata.get("title", self.original.stem)
-        self.stored = StoredResults(self.out, self.original, limits, isolated=isolated)
-        self.manual = read_manual_points(self.out)
+    def __init__(
+        self, original: Path, folder: Path, out: Path, options: GradingOptions, progress: Progress
+    ) -> None:
+        self.original, self.out, self.options, self.progress = original, out, options, progress
+        self.notebook = nbformat.read(original, as_version=4)
+        self.title = self.notebook.metadata.get("title", original.stem)
+        self.submissions = find_submissions(folder, original.stem, self.notebook, due=options.due)
+        if options.class_list is not None:
+            self.submissions += absent_students(options.class_list, self.submissions)
+            self.submissions.sort(key=lambda submission: submission.student.casefold())
+        self.graded: dict[str, GradedSubmission] = {}
+        self._lock = threading.Lock()
+        self._cancel = threading.Event()
+        self._judges = Judges()
+        self._settings = (options.limits, options.isolated, self._judges)
 
     def grade(self) -> list[GradedSubmission]:
+        self.manual = read_manual_points(self.out)
+        self.stored = StoredResults(self.out, self.original, *self._settings[:2])
         waiting = []
         for submission in self.submissions:
             stored = None if self.options.regrade else self.stored.load(submission)
             if stored is None and submission.notebook is not None:
                 waiting.append(submission)
                 continue
-            if stored is None:
-                status = MarkStatus.UNREADABLE if submission.path else MarkStatus.MISSING
-                stored = make_ungraded(self.notebook, submission, status, submission.problem)
+            status = MarkStatus.UNREADABLE if submission.path else MarkStatus.MISSING
+            problem = submission.problem
+            stored = stored or ungraded_submission(self.notebook, submission, status, problem)
             self._finish(stored, final=True)
-        if waiting:
-            limits, isolated = self.options.limits, self.options.isolated
-            try:
-                check_machine(self.original, limits, isolated=isolated, judges=self._judges)
-                self._regrade_one_by_one(self._grade_all(waiting))
-            finally:
-                self._judges.close()
-        self._write_tables(last=True)
+        try:
+            if waiting:
+                check_machine(self.original, *self._settings)
+                solution_failed = self._grade_all(waiting)
+                for graded in [self.graded[submission.student] for submission in waiting]:
+                    self._regrade_alone(graded, solution_failed)
+        finally:
+            self._judges.close()
+            if self.graded:
+                self._write_tables()
         return [self.graded[submission.student] for submission in self.submissions]
 
-    def _grade_all(self, queue: list[Submission]) -> set[str]:
-        """Grade in parallel; return the students who were graded while the solution failed."""
-        affected_students: set[str] = set()
-        has_failed = False
+    def _grade_all(self, queue: list[Submission]) -> bool:
+        """Grade in parallel; return whether the lab's own solution failed at any time."""
         with ThreadPoolExecutor(self.options.jobs or os.cpu_count() or 1) as pool:
-            chunks = []
-            for start in range(0, len(queue), _CANARY_INTERVAL):
-                chunk = queue[start : start + _CANARY_INTERVAL]
-                futures = [pool.submit(self._grade_and_store, submission) for submission in chunk]
-                is_full = len(chunk) == _CANARY_INTERVAL
-                canary = pool.submit(self._solution_fails) if is_full else None
-                chunks.append((chunk, futures, canary))
+            futures = []
+            for count, submission in enumerate(queue, start=1):
+                futures.append(pool.submit(self._grade_and_store, submission))
+                if count % _CANARY_INTERVAL == 0:
+                    futures.append(pool.submit(self._solution_fails))
             try:
-                for chunk, futures, canary in chunks:
-                    for future in futures:
-                        future.result()
-                    had_failed, has_failed = has_failed, canary is not None and canary.result()
-                    if has_failed or had_failed:
-                        affected_students.update(submission.student for submission in chunk)
+                results = [future.result() for future in futures]
             except BaseException:
                 # Ctrl-C or a full disk: do not wait for the sandboxes that are still running.
                 self._cancel.set()
                 pool.shutdown(cancel_futures=True)
-                self._write_tables()
                 raise
-        return affected_students
+        return any(results)
 
     def _grade_and_store(self, submission: Submission) -> None:
         graded = self._grade_safely(submission)
-        self._finish(graded, final=all(mark.is_final for mark in graded.marks))
+        self._finish(graded, final=_is_final(graded))
 
     def _grade_safely(self, submission: Submission) -> GradedSubmission:
-        limits, isolated = self.options.limits, self.options.isolated
         try:
-            options = {"isolated": isolated, "cancel": self._cancel, "judges": self._judges}
-            return grade_submission(self.notebook, submission, limits, **options)
+            return grade_submission(self.notebook, submission, *self._settings, self._cancel)
         except Canceled:
             raise
         except Exception as error:  # an error in one submission must not stop the others
             reason = f"the grader failed: {type(error).__name__}: {error}"
-            return make_ungraded(self.notebook, submission, MarkStatus.NOT_GRADED, reason)
+            return ungraded_submission(self.notebook, submission, MarkStatus.NOT_GRADED, reason)
 
     def _solution_fails(self) -> bool:
-        limits, isolated = self.options.limits, self.options.isolated
-        options = {"isolated": isolated, "judges": self._judges}
-        return bool(unexpected_marks(self.original, limits, **options)[0])
+        return bool(unexpected_marks(self.original, *self._settings))
 
-    def _regrade_one_by_one(self, suspicious: set[str]) -> None:
-        """Regrade the submissions that a busy machine may have affected, one at a time."""
-        for first_result in list(self.graded.values()):
-            doubts = [
-                self._is_doubtful(mark, first_result, suspicious) for mark in first_result.marks
+    def _regrade_alone(self, first: GradedSubmission, solution_failed: bool) -> None:
+        """Grade a submission again, while no other is running, if a busy machine affected it."""
+        if not _needs_regrade(first, solution_failed):
+            return
+        second = self._grade_safely(first.submission)
+        if not _is_final(second) and self._solution_fails():
+            second.marks = [
+                mark if mark.is_final else replace(mark, points=0, **_MACHINE_FAILED)
+                for mark in second.marks
             ]
-            if not any(doubts):
-                continue
-            second_result = self._grade_safely(first_result.submission)
-            is_undecided = not all(mark.is_final for mark in second_result.marks)
-            machine_failed = is_undecided and self._solution_fails()
-            marks = [
-                self._decide(second_mark, machine_failed=machine_failed) if doubt else first_mark
-                for doubt, first_mark, second_mark in zip(
-                    doubts, first_result.marks, second_result.marks, strict=True
-                )
-            ]
-            notes = list(dict.fromkeys([*first_result.notes, *second_result.notes]))
-            self._finish(replace(second_result, marks=marks, notes=notes), final=True)
-
-    def _is_doubtful(self, mark: Mark, graded: GradedSubmission, suspicious: set[str]) -> bool:
-        affected = graded.submission.student in suspicious and mark.points < mark.max_points
-        return graded.submission.notebook is not None and (affected or not mark.is_final)
-
-    def _decide(self, mark: Mark, *, machine_failed: bool) -> Mark:
-        if machine_failed and not mark.is_final:
-            return replace(mark, points=0, status=MarkStatus.NOT_GRADED, message=_MACHINE_FAILED)
-        return mark
+        self._finish(second, final=True)
 
     def _finish(self, graded: GradedSubmission, *, final: bool) -> None:
-        """Store a result, write its feedback page and update all tables."""
+        """Store a result and write its feedback page."""
         with self._lock:
-            self.stored.save(graded, final=final)
+            if final and graded.is_graded:
+                self.stored.save(graded)
             result = apply_manual_points(graded, self.manual)
             try:
-                page = write_feedback(
-                    result, self.title, self.out, anonymous=self.options.anonymous
-                )
+                anonymous = self.options.anonymous
+                page = write_feedback(result, self.title, self.out, anonymous=anonymous)
                 result.page = page.relative_to(self.out).as_posix() if page else ""
             except OSError:
                 raise
@@ -249,19 +212,153 @@ class _ClassGrader:
             # The page now contains the cells, so free their memory.
             result.cells, graded.cells = result.cells[:1], graded.cells[:1]
             self.graded[graded.submission.student] = result
-            if (start := time.monotonic()) > self._tables_due:
-                self._write_tables()
-                self._tables_due = start + (_TABLES_PAUSE + 1) * (time.monotonic() - start)
             self.progress(result, len(self.graded), len(self.submissions))
 
-    def _write_tables(self, *, last: bool = False) -> None:
-        submissions = [
-            self.graded[submission.student]
-            for submission in self.submissions
-            if submission.student in self.graded
-        ]
-        lab = self.original.stem
-        files = write_tables(submissions, lab, self.title, self.out)
-        if last:
-            write_feedback_zip(submissions, self.out)
-        write_class_page(submissions, lab, self.title, files, self.out)
+    def _write_tables(self) -> None:
+        students = [submission.student for submission in self.submissions]
+        submissions = [self.graded[student] for student in students if student in self.graded]
+        names = self.original.stem, self.title
+        files = write_tables(submissions, *names, self.out)
+        write_feedback_zip(submissions, self.out)
+        write_class_page(submissions, *names, files, self.out)
+
+
+def _is_final(graded: GradedSubmission) -> bool:
+    return all(mark.is_final for mark in graded.marks)
+
+
+def _needs_regrade(graded: GradedSubmission, solution_failed: bool) -> bool:
+    return not _is_final(graded) or (solution_failed and graded.points < graded.max_points)
+
+
+def grade_submission(
+    original: NotebookNode,
+    submission: Submission,
+    limits: SandboxLimits,
+    isolated: bool = True,
+    judges: Judges | None = None,
+    cancel: threading.Event | None = None,
+) -> GradedSubmission:
+    """Grade every exercise of `submission`, using `judges` if given.
+
+    Raises:
+        Canceled: `cancel` was set.
+    """
+    points = exercise_points(original)
+    merged = merge_answers(original, submission.notebook)
+    if set(merged.missing) == set(points):
+        reason = "none of this lab's exercises is in the notebook"
+        return ungraded_submission(original, submission, MarkStatus.MISSING, reason)
+    session_judges = judges or Judges()
+    session = Session(merged.cells, limits, cancel or threading.Event(), isolated, session_judges)
+    try:
+        session.run()
+    finally:
+        if judges is None:
+            session_judges.close()
+    notes = [*merged.notes, *session.notes]
+    if others := submission.others:
+        more = len(others) - _MAX_FILES_LISTED
+        listed = ", ".join(others[:_MAX_FILES_LISTED]) + (f" and {more:,} more" * (more > 0))
+        notes.append(f"also submitted, not graded: {listed}")
+    marks = [
+        _make_mark(session, number, max_points, number in merged.missing)
+        for number, max_points in points.items()
+    ]
+    cells = [(cell, session.results.get(index, {})) for index, cell in enumerate(merged.cells)]
+    return GradedSubmission(submission, marks, notes, cells, session.isolated)
+
+
+def ungraded_submission(
+    original: NotebookNode, submission: Submission, status: MarkStatus, reason: str
+) -> GradedSubmission:
+    """Return a submission with 0 points and the same status and reason for every exercise."""
+    points = exercise_points(original)
+    return GradedSubmission(
+        submission, [Mark(number, 0, points[number], status, reason) for number in points]
+    )
+
+
+def _make_mark(session: Session, number: int, max_points: int, is_missing: bool) -> Mark:
+    """Return the mark of exercise `number`, which is worth `max_points` points."""
+    indices = [index for index, cell in enumerate(session.cells) if cell.exercise == number]
+    verdict, fault = session.verdicts.get(number), session.fault
+    passed = verdict is not None and verdict["passed"]
+    no_points = Mark(number, 0, max_points, MarkStatus.MISSING)
+    for index in indices:
+        stop = session.stops.get(index)
+        if stop and (not passed or session.cells[index].kind is CellKind.CHECK):
+            is_busy = stop.reason is StopReason.BUSY
+            status = MarkStatus.NOT_GRADED if is_busy else MarkStatus.STOPPED
+            text = f"its code {stop.text}"
+            return replace(no_points, status=status, message=text, stop=stop.reason)
+    if passed:
+        return replace(no_points, points=max_points, status=MarkStatus.PASSED)
+    if verdict is None and fault and not is_missing:
+        status = MarkStatus.NOT_GRADED
+        return replace(no_points, status=status, message=fault.text, stop=fault.reason)
+    if verdict is None or is_missing:
+        return replace(no_points, message="the exercise is not in the notebook")
+    message, hint = verdict["message"], verdict["hint"]
+    if hint is None:
+        # If the cell with the answer failed, there was nothing to check.
+        for index in reversed(indices):
+            error = session.results.get(index, {}).get("error", "")
+            if error and session.cells[index].kind is CellKind.STUDENT:
+                message = f"the answer's cell stops with {error}"
+    status = MarkStatus.NOT_WRITTEN if hint == "not-written" else MarkStatus.WRONG
+    reason = StopReason(verdict["stop"]) if verdict["stop"] else None
+    return replace(no_points, status=status, message=message, hint=hint, stop=reason)
+
+
+def unexpected_marks(
+    original: Path, limits: SandboxLimits, isolated: bool = True, judges: Judges | None = None
+) -> list[Mark]:
+    """Grade the lab's solution, and return the marks of the exercises that it did not pass.
+
+    If the lab has no solution, grade the lab itself, whose exercises are not written.
+    """
+    solution = original.parent / "solutions" / original.name
+    expected = MarkStatus.PASSED if solution.is_file() else MarkStatus.NOT_WRITTEN
+    file = solution if solution.is_file() else original
+    submission = Submission(str(file), str(file), nbformat.read(file, as_version=4))
+    lab = nbformat.read(original, as_version=4)
+    graded = grade_submission(lab, submission, limits, isolated, judges)
+    return [mark for mark in graded.marks if mark.status is not expected]
+
+
+def check_machine(
+    original: Path, limits: SandboxLimits, isolated: bool = True, judges: Judges | None = None
+) -> None:
+    """Check that this machine can grade a lab.
+
+    If the sandbox fails to start or a limit is too low, every student gets 0 points. To detect
+    this, the lab's own solution is graded like a submission and must get full points.
+
+    Raises:
+        CourseError: it did not get full points. The message includes the results and a fix.
+    """
+    failed = unexpected_marks(original, limits, isolated, judges)
+    if not failed:
+        return
+    if any(mark.stop and mark.stop.depends_on_machine for mark in failed):
+        advice = "Raise the limits (--memory, --cell-seconds, --seconds), or stop other programs."
+    # The solution is trusted code, so it is safe to run outside the sandbox.
+    elif isolated and not unexpected_marks(original, limits, isolated=False):
+        advice = (
+            "Without bubblewrap, the solution gets full points, so the sandbox is the cause. If "
+            "the students' code may use this machine's files and network, add --no-sandbox."
+        )
+    else:
+        advice = "To find the cause: course doctor, and course build --check"
+    problems = {mark.description: [] for mark in failed}
+    for mark in failed:
+        problems[mark.description].append(str(mark.exercise))
+    lines = [f"  exercise {', '.join(numbers)}: {text}" for text, numbers in problems.items()]
+    raise CourseError(
+        f"This machine cannot grade {original.stem} now, so no submission was graded. The lab's "
+        f"own solution was graded first, {'with' if isolated else 'without'} a sandbox, with "
+        f"{limits.memory_bytes / 2**30:.1f} GiB, {limits.cell_seconds:g} s per cell and "
+        f"{limits.seconds:g} s in total, and did not get full points:\n"
+        + "\n".join([*lines, advice])
+    )

@@ -1,37 +1,201 @@
-"""Writes the grade tables: by exercise, in total, and for import into Moodle and Canvas."""
+"""The marks of the submissions, and what is written about them: tables, pages and feedback."""
 
 from __future__ import annotations
 
 import csv
+import enum
+import hashlib
 import io
+import json
+import math
 import re
+import zipfile
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from markupsafe import Markup, escape
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+import helpers.checks
+from course.course_folder import CourseError
 from course.files import write_atomically
-from course.grading.feedback import FEEDBACK_ZIP
-from course.grading.marking import GradedSubmission, MarkStatus
-from course.reports.pages import page_environment
+from course.grading.answers import CellKind, SubmittedCell
+from course.grading.limits import SandboxLimits, StopReason
+from course.grading.submissions import Submission, file_name
+from course.reports.pages import page_environment, write_page
 
-COLUMNS = (
-    "student", "id", "lab", "exercise", "points", "max_points", "status", "message", "hint", "late",
-    "file", "notes",
-)  # fmt: skip
+FEEDBACK_ZIP = "feedback.zip"
+# Images attached to a text cell, such as the Colab badge. The page shows their alt text instead.
+_ATTACHED_IMAGE = re.compile(r"!\[([^\]]*)\]\(attachment:[^)]*\)")
+# The first characters of a formula. The last four are full-width =, +, - and @, which spreadsheets
+# in East Asian locales treat like ASCII.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_Rows = list[dict[str, object]]
+MANUAL_POINTS_FILE = "manual.csv"
+_MANUAL_COLUMNS = "student, exercise, points, comment"
+ManualPoints = dict[tuple[str, int], tuple[float | None, str]]
 
-MOODLE_COLUMNS = (
-    "Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)",
-    "Feedback comments",
-)  # fmt: skip
-CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+
+class MarkStatus(enum.StrEnum):
+    """The status of an exercise after grading."""
+
+    PASSED = "passed"
+    WRONG = "wrong"
+    NOT_WRITTEN = "not written"
+    STOPPED = "stopped"
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+    # Caused by the machine, not by the student.
+    NOT_GRADED = "not graded"
+    # The instructor entered the points in manual.csv.
+    MANUAL = "manual"
 
 
-# Full-width =, +, - and @. Spreadsheets in East Asian locales treat them like ASCII.
-_FULL_WIDTH = "\uff1d\uff0b\uff0d\uff20"
+@dataclass(frozen=True)
+class Mark:
+    """The points of one exercise and the reason. `stop` is the stop reason, or None."""
+
+    exercise: int
+    points: int | float
+    max_points: int
+    status: MarkStatus
+    message: str = ""
+    hint: str | None = None
+    stop: StopReason | None = None
+
+    @property
+    def description(self) -> str:
+        """The status, followed by the message if there is one."""
+        return f"{self.status}: {self.message}" if self.message else str(self.status)
+
+    @property
+    def points_or_blank(self) -> int | float | str:
+        """The points; "" if this machine could not grade the exercise."""
+        return "" if self.status is MarkStatus.NOT_GRADED else self.points
+
+    @property
+    def is_final(self) -> bool:
+        """False if a busy machine may have caused this mark."""
+        is_stopped = self.stop is not None and self.stop.depends_on_machine
+        return self.status is not MarkStatus.NOT_GRADED and not is_stopped
+
+
+@dataclass
+class GradedSubmission:
+    """One submission with its marks, in the order of the exercises.
+
+    `cells` has each cell with its result. `notes` are for the instructor.
+    """
+
+    submission: Submission
+    marks: list[Mark]
+    notes: list[str] = field(default_factory=list)
+    cells: list[tuple[SubmittedCell, dict[str, Any]]] = field(default_factory=list)
+    isolated: bool = True
+    page: str = ""
+
+    @property
+    def points(self) -> int | float:
+        """The total points."""
+        return sum(mark.points for mark in self.marks)
+
+    @property
+    def max_points(self) -> int:
+        """The maximum points of the lab."""
+        return sum(mark.max_points for mark in self.marks)
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether this machine could grade every exercise."""
+        return all(mark.status is not MarkStatus.NOT_GRADED for mark in self.marks)
+
+
+class StoredResults:
+    """The results of earlier runs of `course grade` in the folder `out`.
+
+    A result is reused if the submission, the lab, its checks and the limits are unchanged.
+    """
+
+    def __init__(self, out: Path, original: Path, limits: SandboxLimits, isolated: bool) -> None:
+        self._folder = out / "graded"
+        checks = sorted(Path(helpers.checks.__file__).parent.rglob("*.py"))
+        parts = [repr((limits, isolated)).encode(), *(p.read_bytes() for p in (original, *checks))]
+        self._base = hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+    def _file(self, submission: Submission) -> Path:
+        return self._folder / f"{file_name(submission.student)}.json"
+
+    def _key(self, submission: Submission) -> str:
+        text = json.dumps([self._base, submission.digest, submission.problem, submission.others])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def load(self, submission: Submission) -> GradedSubmission | None:
+        """Return the stored result of an unchanged submission; None if there is none."""
+        try:
+            data = json.loads(self._file(submission).read_text(encoding="utf-8"))
+            if data.pop("key") != self._key(submission):
+                return None
+            for mark in data["marks"]:
+                mark["status"] = MarkStatus(mark["status"])
+                mark["stop"] = StopReason(mark["stop"]) if mark["stop"] else None
+            data["marks"] = [Mark(**mark) for mark in data["marks"]]
+            return GradedSubmission(submission, **data)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def save(self, graded: GradedSubmission) -> None:
+        """Store a final result."""
+        data = {
+            "key": self._key(graded.submission),
+            "marks": [asdict(mark) for mark in graded.marks],
+            "notes": graded.notes,
+            "isolated": graded.isolated,
+        }
+        write_atomically(self._file(graded.submission), json.dumps(data, indent=1))
+
+
+def read_manual_points(out: Path) -> ManualPoints:
+    """Return the points and comments in `manual.csv`, by student and exercise.
+
+    Creates an empty file if there is none. If `points` is empty, the exercise keeps its mark and
+    only the comment is added.
+    """
+    file = out / MANUAL_POINTS_FILE
+    if not file.exists():
+        write_atomically(file, f"{_MANUAL_COLUMNS.replace(' ', '')}\n".encode("utf-8-sig"))
+    entries: ManualPoints = {}
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        for number, row in enumerate(csv.DictReader(lines), start=2):
+            try:
+                points = float(row["points"]) if (row["points"] or "").strip() else None
+                if points is not None and not math.isfinite(points):
+                    raise ValueError
+                key = row["student"].removeprefix("'"), int(row["exercise"])
+                entries[key] = points, (row.get("comment") or "").strip()
+            except (KeyError, ValueError, TypeError, AttributeError):
+                raise CourseError(
+                    f"{file}, line {number}: expected {_MANUAL_COLUMNS}, such as "
+                    '"Ada Lovelace,3,1.5,right idea".'
+                ) from None
+    return entries
+
+
+def apply_manual_points(graded: GradedSubmission, manual: ManualPoints) -> GradedSubmission:
+    """Return the submission with the instructor's points and comments applied."""
+    marks = []
+    for mark in graded.marks:
+        points, comment = manual.get((graded.submission.student, mark.exercise), (None, ""))
+        mark = replace(mark, message=comment or mark.message)
+        if points is not None:
+            value = int(points) if points.is_integer() else points
+            mark = replace(mark, points=value, status=MarkStatus.MANUAL, hint=None, stop=None)
+        marks.append(mark)
+    return replace(graded, marks=marks)
 
 
 def write_tables(
@@ -41,114 +205,61 @@ def write_tables(
 
     If an exercise was not graded, its points and the student's total are left empty.
     """
-    numbers = [mark.exercise for mark in submissions[0].marks] if submissions else []
-    exercises: list[Sequence[object]] = [COLUMNS]
-    totals: list[Sequence[object]] = [
-        [
-            "student",
-            "id",
-            "points",
-            "max_points",
-            *(f"exercise {n}" for n in numbers),
-            "late",
-            "notes",
-        ]
-    ]
+    tables: dict[str, _Rows] = {"gradebook.csv": [], "totals.csv": []}
     for graded in submissions:
-        student = [graded.submission.student, graded.submission.identity.id]
-        late, notes = "late" if graded.submission.late else "", "; ".join(graded.notes)
-        points = [mark.points if mark.status.has_points else "" for mark in graded.marks]
-        totals.append([*student, _total(graded), graded.max_points, *points, late, notes])
-        for mark, value in zip(graded.marks, points, strict=True):
-            row = [
-                lab,
-                mark.exercise,
-                value,
-                mark.max_points,
-                mark.status,
-                mark.message,
-                mark.hint or "",
-            ]
-            exercises.append([*student, *row, late, graded.submission.path, notes])
-    files = [
-        _write_csv(out / "gradebook.csv", exercises),
-        _write_csv(out / "totals.csv", totals),
-    ]
-    for platform, write in {"moodle": _moodle_rows, "canvas": _canvas_rows}.items():
-        platform_submissions = [
-            graded for graded in submissions if graded.submission.identity.platform == platform
-        ]
-        if platform_submissions:
-            files.append(_write_csv(out / f"{platform}.csv", write(platform_submissions, title)))
-    return files
+        submission = graded.submission
+        student = {"student": submission.student, "id": submission.identity.id}
+        late, notes = "late" if submission.late else "", "; ".join(graded.notes)
+        points = {f"exercise {mark.exercise}": mark.points_or_blank for mark in graded.marks}
+        total = graded.points if graded.is_graded else ""
+        row = {**student, "points": total, "max_points": graded.max_points, **points}
+        tables["totals.csv"].append({**row, "late": late, "notes": notes})
+        for mark in graded.marks:
+            row = {**student, "lab": lab, "exercise": mark.exercise}
+            row |= {"points": mark.points_or_blank, "max_points": mark.max_points}
+            row |= {"status": mark.status, "message": mark.message, "hint": mark.hint or ""}
+            row |= {"late": late, "file": submission.path, "notes": notes}
+            tables["gradebook.csv"].append(row)
+        if submission.identity.platform == "moodle":
+            tables.setdefault("moodle.csv", []).append(_moodle_row(graded, total))
+        if submission.identity.platform == "canvas":
+            # Canvas matches students by ID and requires Section as the last column before the
+            # assignments (lib/gradebook_importer.rb).
+            columns = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", title)
+            maximum = ("    Points Possible", "", "", "", "", graded.max_points)
+            row = (submission.identity.name, student["id"], "", "", "", total)
+            rows = tables.setdefault("canvas.csv", [dict(zip(columns, maximum, strict=True))])
+            rows.append(dict(zip(columns, row, strict=True)))
+    for name, rows in tables.items():
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows([rows[0] if rows else (), *([*map(_escape, r.values())] for r in rows)])
+        # Excel needs the byte order mark to detect UTF-8.
+        write_atomically(out / name, text.getvalue().encode("utf-8-sig", "replace"))
+    return [out / name for name in tables]
 
 
-def _total(graded: GradedSubmission) -> object:
-    return graded.points if all(mark.status.has_points for mark in graded.marks) else ""
-
-
-def _feedback_comment(graded: GradedSubmission) -> str:
-    """Return a line for each exercise that did not get full points."""
-    return "\n".join(
-        f"Exercise {mark.exercise}: {mark.description}"
-        for mark in graded.marks
-        if mark.points != mark.max_points
-    )
-
-
-def _moodle_rows(submissions: list[GradedSubmission], title: str) -> list[Sequence[object]]:
-    """Return the rows of a Moodle offline grading worksheet.
-
-    Moodle rejects a file without Identifier, Grade or Last modified (grade), ignores empty grades,
-    and reads comments from the column named after the feedback type
-    (mod/assign/feedback/offline/importgradeslib.php). It does not overwrite a grade that
-    was changed in Moodle after the time in the file.
-    """
-    now = datetime.now().astimezone().isoformat(timespec="seconds")
-    rows: list[Sequence[object]] = [MOODLE_COLUMNS]
-    for graded in submissions:
-        student = graded.submission.identity
-        rows.append(
-            (
-                f"Participant {student.id}",
-                student.name,
-                _total(graded),
-                graded.max_points,
-                now,
-                _feedback_comment(graded),
-            )
-        )
-    return rows
-
-
-def _canvas_rows(submissions: list[GradedSubmission], title: str) -> list[Sequence[object]]:
-    """Return the rows of a Canvas gradebook with a column for this lab.
-
-    Canvas matches students by ID and requires Section as the last column before the assignments
-    (lib/gradebook_importer.rb).
-    """
-    rows: list[Sequence[object]] = [
-        (*CANVAS_COLUMNS, title),
-        ("    Points Possible", "", "", "", "", submissions[0].max_points),
-    ]
-    for graded in submissions:
-        student = graded.submission.identity
-        rows.append((student.name, student.id, "", "", "", _total(graded)))
-    return rows
-
-
-def _write_csv(file: Path, rows: Sequence[Sequence[object]]) -> Path:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([map(_escape_formula, row) for row in rows])
-    # Excel needs the byte order mark to detect UTF-8.
-    write_atomically(file, text.getvalue().encode("utf-8-sig", "replace"))
-    return file
-
-
-def _escape_formula(value: object) -> object:
+def _escape(value: object) -> object:
     """Escape text that a spreadsheet would interpret as a formula."""
-    is_formula = isinstance(value, str) and value[:1] in {*"=+-@\t\r\n", *_FULL_WIDTH}
-    return f"'{value}" if is_formula else value
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
+
+
+def _moodle_row(graded: GradedSubmission, total: object) -> dict[str, object]:
+    """Return a row of a Moodle offline grading worksheet.
+
+    Moodle ignores empty grades, does not overwrite a grade that was changed after the time in the
+    file, and reads comments from the column named after the feedback type
+    (mod/assign/feedback/offline/importgradeslib.php).
+    """
+    lost = [mark for mark in graded.marks if mark.points != mark.max_points]
+    return {
+        "Identifier": f"Participant {graded.submission.identity.id}",
+        "Full name": graded.submission.identity.name,
+        "Grade": total,
+        "Maximum Grade": graded.max_points,
+        "Last modified (grade)": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "Feedback comments": "\n".join(f"Exercise {m.exercise}: {m.description}" for m in lost),
+    }
 
 
 def write_class_page(
@@ -157,17 +268,15 @@ def write_class_page(
     """Write `index.html`: results by exercise, frequent hints, and all marks."""
     environment = page_environment()
     environment.filters["code"] = _to_html
-    exercises = sorted({mark.exercise for graded in submissions for mark in graded.marks})
     page = environment.get_template("grades.html.j2").render(
         title=title,
         lab=lab,
         now=datetime.now(),
         submissions=submissions,
-        exercises=[_exercise_summary(number, submissions) for number in exercises],
-        hints=most_common_hints(submissions),
+        marks=[mark for graded in submissions for mark in graded.marks],
+        hints=_most_common_hints(submissions),
         not_isolated=any(graded.cells and not graded.isolated for graded in submissions),
         ungraded=[graded.submission.student for graded in submissions if not graded.is_graded],
-        to_review=[graded.submission.student for graded in submissions if graded.needs_review],
         points=[graded.points for graded in submissions],
         files=[path.name for path in files],
         feedback_zip=FEEDBACK_ZIP if (out / FEEDBACK_ZIP).is_file() else "",
@@ -183,37 +292,108 @@ def _to_html(text: str) -> Markup:
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
-def _exercise_summary(number: int, submissions: Sequence[GradedSubmission]) -> dict[str, Any]:
-    marks = [mark for graded in submissions for mark in graded.marks if mark.exercise == number]
-    passed = sum(mark.status is MarkStatus.PASSED for mark in marks)
-    others = Counter(str(mark.status) for mark in marks if mark.status is not MarkStatus.PASSED)
-    return {
-        "number": number,
-        "max_points": marks[0].max_points,
-        "passed": passed,
-        "count": len(marks),
-        "pass_rate": round(100 * passed / len(marks)),
-        "others": others.most_common(),
-    }
+def _most_common_hints(submissions: Sequence[GradedSubmission]) -> list[dict[str, Any]]:
+    """Return the 12 most common hints: exercise, hint, number of students, and text."""
+    messages: dict[tuple[int, str], Counter[str]] = {}
+    for mark in (mark for graded in submissions for mark in graded.marks):
+        if mark.hint not in (None, "", "not-written"):
+            messages.setdefault((mark.exercise, mark.hint), Counter())[mark.message] += 1
+    ranked = sorted(messages.items(), key=lambda item: (-item[1].total(), item[0]))[:12]
+    names = ("exercise", "hint", "count", "message")
+    rows = [(*key, texts.total(), texts.most_common(1)[0][0]) for key, texts in ranked]
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def most_common_hints(
-    submissions: Sequence[GradedSubmission], limit: int = 12
-) -> list[dict[str, Any]]:
-    """Return the most common last hints: exercise, hint, number of students, and text."""
-    messages_by_hint: dict[tuple[int, str], list[str]] = {}
-    for graded in submissions:
-        for mark in graded.marks:
-            if mark.hint and mark.status is not MarkStatus.PASSED:
-                messages_by_hint.setdefault((mark.exercise, mark.hint), []).append(mark.message)
-    ranked = sorted(messages_by_hint.items(), key=lambda item: (-len(item[1]), item[0]))
-    return [
-        {
-            "exercise": exercise,
-            "hint": hint,
-            "count": len(messages),
-            "message": Counter(messages).most_common(1)[0][0],
-        }
-        for (exercise, hint), messages in ranked[:limit]
-        if hint != "not-written"
-    ]
+def write_feedback(
+    graded: GradedSubmission, title: str, out: Path, *, anonymous: bool = False
+) -> Path | None:
+    """Write `feedback/STUDENT.html`: the marks, then the executed lab; None if nothing ran.
+
+    The page includes only text and images from the outputs of the student's code, so it is safe
+    to open. With `anonymous`, neither the page nor its name contains the student's name.
+    """
+    folder = out / "feedback"
+    file = folder / f"{_page_name(graded, anonymous=anonymous)}.ipynb"
+    # The page from an earlier run with the opposite `anonymous` setting.
+    other = folder / f"{_page_name(graded, anonymous=not anonymous)}.ipynb"
+    table = _marks_as_table(graded, title, file.stem if anonymous else graded.submission.student)
+    if graded.cells:
+        notebook = _executed_notebook(graded, title)
+    else:
+        stored = file if file.is_file() else other
+        if not stored.is_file():
+            return None
+        notebook = nbformat.read(stored, as_version=4)
+    page = file.with_suffix(".html")
+    if not page.is_file() or graded.cells or notebook.cells[0].source != table:
+        notebook.cells[0].source = table
+        write_atomically(file, nbformat.writes(notebook).encode("utf-8", "replace"))
+        # Students get only this page, so it does not link to the class's results.
+        write_page(file, index="")
+    for old in {other, other.with_suffix(".html")} - {file, page}:
+        old.unlink(missing_ok=True)
+    return page
+
+
+def _executed_notebook(graded: GradedSubmission, title: str) -> nbformat.NotebookNode:
+    """Return the lab with the student's answers and outputs, after an empty text cell."""
+    cells = [new_markdown_cell("")]
+    for cell, result in graded.cells:
+        if cell.kind is CellKind.TEXT:
+            cells.append(new_markdown_cell(_ATTACHED_IMAGE.sub(r"\1", cell.source)))
+            continue
+        outputs = [
+            new_output("stream" if "name" in output else "display_data", **output)
+            for output in result.get("outputs", [])
+        ]
+        if result.get("error"):
+            name, _, value = result["error"].partition(": ")
+            trace = result.get("traceback", "") if cell.kind is CellKind.STUDENT else ""
+            error = new_output("error", ename=name, evalue=value, traceback=trace.splitlines())
+            outputs.append(error)
+        metadata = {"jupyter": {"source_hidden": True}} if cell.collapsed else {}
+        cells.append(new_code_cell(cell.source, outputs=outputs, metadata=metadata))
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return new_notebook(cells=cells, metadata={"title": title, "kernelspec": kernel})
+
+
+def _page_name(graded: GradedSubmission, *, anonymous: bool) -> str:
+    student = graded.submission.student
+    if not anonymous:
+        return file_name(student)
+    digest = hashlib.sha256(student.encode("utf-8", "replace")).hexdigest()
+    return f"participant-{graded.submission.identity.id or digest[:10]}"
+
+
+def _marks_as_table(graded: GradedSubmission, title: str, name: str) -> str:
+    rows = []
+    for mark in graded.marks:
+        # Text in backquotes becomes code.
+        result = re.sub("&#96;(.+?)&#96;", r"<code>\1</code>", _escape_markdown(mark.description))
+        rows.append(f"| {mark.exercise} | {mark.points_or_blank} | {mark.max_points} | {result} |")
+    points = f"{_escape_markdown(name)}: **{graded.points} of {graded.max_points} points**"
+    header = "| exercise | points | max points | result |\n|---|---|---|---|"
+    return "\n\n".join([f"# {_escape_markdown(title)}", points, "\n".join([header, *rows])])
+
+
+def _escape_markdown(text: str) -> str:
+    """Escape `text` for Markdown, because a student may have written it."""
+    flat = " ".join(text.split())
+    return re.sub(r"[\\`*_{}\[\]<>#|&$~!]", lambda match: f"&#{ord(match[0])};", flat)
+
+
+def write_feedback_zip(submissions: Sequence[GradedSubmission], out: Path) -> Path:
+    """Write `feedback.zip` with the names that Moodle's and Canvas's uploads expect."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for graded in filter(lambda graded: graded.page, submissions):
+            identity = graded.submission.identity
+            root = identity.root or file_name(graded.submission.student)
+            name = f"{root}/feedback.html"
+            if identity.platform == "canvas":
+                name = re.sub(r"\.[^/]*$", "", root) + ".html"
+            # On disk, a name may have bytes that are not UTF-8.
+            name = name.encode("utf-8", "replace").decode()
+            archive.writestr(name, (out / graded.page).read_bytes())
+    write_atomically(out / FEEDBACK_ZIP, content.getvalue())
+    return out / FEEDBACK_ZIP

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import helpers
-from course.grading.error_output import ErrorOutput
+from course.grading.sandbox import ErrorOutput
 
 _MODULE = "course.grading.judging"
 _POLL_SECONDS = 0.1

@@ -8,14 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SandboxLimits:
-    """The limits of one submission: time per cell and in total, memory, processes, disk and output.
-
-    Time spent waiting for a busy CPU does not count; time spent sleeping does.
-    `grace` is the additional time, in seconds, before a cell's process is killed.
-    """
+    """The limits of one submission. Time spent waiting for a busy CPU does not count."""
 
     cell_seconds: float = 30
-    grace: float = 20
+    grace: float = 20  # additional seconds before a cell's process is killed
     seconds: float = 300
     memory_bytes: int = 3 << 30
     processes: int = 24
@@ -39,12 +35,7 @@ class StopReason(enum.StrEnum):
     @property
     def depends_on_machine(self) -> bool:
         """Whether the result might be different on a less busy machine."""
-        return self in (StopReason.TIME, StopReason.MEMORY, StopReason.KILLED, StopReason.BUSY)
-
-    @property
-    def is_limit(self) -> bool:
-        """Whether a higher limit or a less busy machine might help."""
-        return self.depends_on_machine or self in (StopReason.PROCESSES, StopReason.OUTPUT)
+        return self in ("time", "memory", "killed", "busy")
 
 
 @dataclass(frozen=True)

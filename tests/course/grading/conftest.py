@@ -11,7 +11,6 @@ import pytest
 
 from course.grading.grade import GradingOptions, grade
 from course.grading.limits import SandboxLimits
-from course.grading.students import Student
 from tools.grade_a_class import LABS, NAME, ClassBuilder, Member
 
 LAB = LABS / f"{NAME}.ipynb"
@@ -36,14 +35,14 @@ class GradedClass:
         script = f"{displays_html}\nprint('<img src=x onerror=steal()>')\n{builder.answer(1)}"
         surrogate = json.loads(Member("", builder.solution, {}).text())
         surrogate["cells"][-1]["source"] = "half of a pair: \ud800"
-        reads_frames = "import sys\n" + builder.answer(6) + "\nframe = sys._getframe()"
+        collects_garbage = "import gc, sys\n" + builder.answer(6) + "\ngc.collect()"
         members = {
             ("<b>Eve</b>", 1): builder.with_answer(1, script),
             ("=Bob", 2): b"",
             ("Ada", 3): builder.with_answer(3, "answer = input('Which device? ')"),
             ("Ada", 4): builder.with_answer(2, "import os\nos._exit(0)"),
-            ("Sur", 5): json.dumps(surrogate).encode(),
-            ("Frames", 6): builder.with_answer(6, reads_frames),
+            ("Sur", 5): json.dumps(surrogate).encode("utf-16"),
+            ("Gc", 6): builder.with_answer(6, collects_garbage),
         }
         self.zip = folder / "class.zip"
         with zipfile.ZipFile(self.zip, "w") as archive:
@@ -55,19 +54,16 @@ class GradedClass:
         self.class_list.write_text(
             "Identifier,Full name,Grade\nParticipant 3,Ada,\nParticipant 9,Absent,\n"
         )
-        self.graded = self.grade()
+        self.graded = {g.submission.student: g for g in self.grade()}
 
     def grade(self, **changes):
         self.progress = []
         options = replace(self.options, class_list=self.class_list, **changes)
         return grade(LAB, self.zip, self.out, options, lambda *event: self.progress.append(event))
 
-    def rows(self, file="gradebook.csv"):
+    def rows(self, file):
         with (self.out / file).open(encoding="utf-8-sig") as lines:
             return list(csv.DictReader(lines))
-
-    def result_of(self, student):
-        return next(graded for graded in self.graded if graded.submission.student == student)
 
 
 @pytest.fixture(scope="session")
@@ -88,8 +84,3 @@ def processes_left():
 
     yield find
     set_subreaper(PR_SET_CHILD_SUBREAPER, 0)
-
-
-@pytest.fixture
-def student():
-    return Student

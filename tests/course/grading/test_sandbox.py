@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -13,115 +12,48 @@ import psutil
 import pytest
 
 import helpers
-from course.grading import isolation
-from course.grading.isolation import bubblewrap
+from course.grading import sandbox as sandbox_module
 from course.grading.limits import SandboxLimits, StopReason
-from course.grading.sandbox import Sandbox
+from course.grading.sandbox import Sandbox, bubblewrap, seccomp_filter
 
 needs_bubblewrap = pytest.mark.skipif(bubblewrap() is None, reason="bubblewrap does not work here")
-# This module runs in the sandbox and reports which changes to its own package succeed.
-REPORTER = """\
-import json, os, sys
+# These modules run in the sandbox; `failures` lists what was denied.
+PRELUDE = """\
+import ctypes, json, mmap, os, socket, sys, time
 from pathlib import Path
-own = Path(__file__).parent
-succeeded = []
-for change in (
-    lambda: (own / "mine.py").write_text(""),
-    lambda: (own.parent / "mine.py").write_text(""),
-    lambda: own.rename(own.with_name("other")),
-    lambda: own.parent.rename(own.parent.with_name("other")),
-    lambda: own.parents[1].rename(own.parents[1].with_name("other")),
-    lambda: Path(sys.executable).unlink(),
-):
+failures = []
+def attempt(name, call):
     try:
-        change()
-        succeeded.append(True)
+        if call() == -1:
+            failures.append(name)
     except OSError:
-        succeeded.append(False)
-Path("/tmp/note").write_text("/tmp is writable")
-print(json.dumps({"package": str(own), "python": sys.prefix, "succeeded": succeeded}))
+        failures.append(name)
+libc = ctypes.CDLL(None)
 """
-
-
-@pytest.fixture
-def course_under_tmp(monkeypatch):
-    """A `helpers` package and a virtual environment in /tmp, which the sandbox replaces."""
-    folder = Path(tempfile.mkdtemp(dir="/tmp"))
-    package = folder / "deep" / "course" / "helpers"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    (package / "reporter.py").write_text(REPORTER)
-    python = folder / "deep" / "venv"
-    venv.create(python, symlinks=True)
-    monkeypatch.setattr(helpers, "__file__", str(package / "__init__.py"))
-    monkeypatch.setattr(isolation, "_course_folders", lambda: {package})
-    monkeypatch.setattr(sys, "executable", str(python / "bin" / "python"))
-    for name in ("prefix", "exec_prefix"):
-        monkeypatch.setattr(sys, name, str(python))
-    yield package
-    shutil.rmtree(folder)
-
-
-@needs_bubblewrap
-def test_a_course_under_tmp_is_visible_and_read_only(course_under_tmp):
-    sandbox = Sandbox("helpers.reporter", SandboxLimits())
-    output = sandbox.process.stdout.read()
-    error = sandbox.last_error
-    sandbox.close()
-    assert error == ""
-    report = json.loads(output)
-    assert report["package"] == str(course_under_tmp)
-    assert report["python"] == sys.prefix
-    assert report["succeeded"] == [False] * 6
-    assert sorted(p.name for p in course_under_tmp.iterdir()) == ["__init__.py", "reporter.py"]
-
-
-def test_packages_installed_by_the_user_are_visible(monkeypatch, tmp_path):
-    monkeypatch.setattr(isolation.site, "ENABLE_USER_SITE", True)
-    monkeypatch.setattr(isolation.site, "getusersitepackages", lambda: str(tmp_path))
-    monkeypatch.setattr(isolation.site, "getuserbase", lambda: "/somewhere")
-    assert tmp_path in isolation.own_folders()
-    assert isolation.environment()["PYTHONUSERBASE"] == "/somewhere"
-
-
-def test_python_in_a_linked_folder_is_visible_under_both_names(monkeypatch, tmp_path):
-    (tmp_path / "python-3.11.7").mkdir()
-    (tmp_path / "python-3.11").symlink_to("python-3.11.7")
-    monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "python-3.11"))
-    assert {tmp_path / "python-3.11", tmp_path / "python-3.11.7"} <= set(isolation.own_folders())
-
-
-def test_last_line_of_standard_error_is_reported(monkeypatch, tmp_path):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    sandbox = Sandbox("no_such_module_anywhere", SandboxLimits(), isolated=False)
-    # A grader that is killed now leaves the working folder, but no other files.
-    assert all(path.is_dir() for path in tmp_path.iterdir())
-    sandbox.process.wait()
-    output = sandbox.last_error
-    sandbox.close()
-    assert "No module named no_such_module_anywhere" in output
-    assert not list(tmp_path.iterdir())
-
-
-# This module reports what a process in the sandbox is allowed to do.
-PROBE = """\
-import ctypes, json, os, pathlib, subprocess
-def works(call):
-    try:
-        return call() or True
-    except OSError:
-        return False
-libc = ctypes.CDLL(None, use_errno=True)
-status = pathlib.Path("/proc/self/status").read_text()
-fields = dict(line.split(":", 1) for line in status.splitlines())
-print(json.dumps({
-    "uid": os.getuid(),
-    "capabilities": [fields[name].strip() for name in ("CapEff", "CapPrm", "CapBnd")],
-    "remount": libc.mount(b"none", b"/usr", b"", 32 | 4096, None) == 0,
-    "new user namespace": libc.unshare(0x10000000) == 0,
-    "write to /dev": works(lambda: pathlib.Path("/dev/file").write_text("x")),
-    "100 MB in /dev/shm": works(lambda: pathlib.Path("/dev/shm/file").write_bytes(bytes(10**8))),
-}))
+CHANGE_THE_PACKAGE = """
+own = Path(__file__).parent
+attempt("new file", lambda: (own / "mine.py").write_text(""))
+attempt("new file above", lambda: (own.parent / "mine.py").write_text(""))
+for n, folder in enumerate((own, own.parent, own.parents[1])):
+    attempt(f"rename {n}", lambda: folder.rename(folder.with_name("other")))
+attempt("delete Python", lambda: Path(sys.executable).unlink())
+Path("/tmp/note").write_text("/tmp is writable")
+print(json.dumps([str(own), sys.prefix, failures]))
+"""
+GAIN_PRIVILEGES = """
+lines = Path("/proc/self/status").read_text().splitlines()
+fields = ("CapEff", "CapPrm", "CapBnd")
+capabilities = [line.split()[1] for line in lines if line.startswith(fields)]
+attempt("remount", lambda: libc.mount(b"none", b"/usr", b"", 32 | 4096, None))
+attempt("new user namespace", lambda: libc.unshare(0x10000000))
+attempt("write to /dev", lambda: Path("/dev/file").write_text("x"))
+attempt("100 MB in /dev/shm", lambda: Path("/dev/shm/file").write_bytes(bytes(10**8)))
+attempt("AF_VSOCK", lambda: socket.socket(40, socket.SOCK_STREAM))
+attempt("AF_UNIX", lambda: socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+attempt("io_uring", lambda: libc.syscall(425, 1, 0))
+attempt("memory file", lambda: os.memfd_create("x"))
+attempt("shared memory", lambda: libc.shmget(0, 1 << 20, 0o1600))
+print(json.dumps([os.getuid(), set(capabilities) == {"0" * 16}, failures]))
 """
 
 
@@ -132,13 +64,14 @@ def run_module(tmp_path, monkeypatch):
     package.mkdir()
     (package / "__init__.py").write_text("")
     monkeypatch.setattr(helpers, "__file__", str(package / "__init__.py"))
-    monkeypatch.setattr(isolation, "_course_folders", lambda: {package})
+    monkeypatch.setattr(sandbox_module, "_course_folders", lambda: {package})
     sandboxes = []
 
-    def run(code, limits=None, *, isolated=True):
-        (package / "probe.py").write_text(code)
-        sandboxes.append(Sandbox("helpers.probe", limits or SandboxLimits(), isolated=isolated))
-        return sandboxes[-1]
+    def run(code, *, isolated=True, **limits):
+        Path(helpers.__file__).with_name("probe.py").write_text(PRELUDE + code)
+        sandbox = Sandbox("helpers.probe", SandboxLimits(**limits), isolated=isolated)
+        sandboxes.append(sandbox)
+        return sandbox
 
     yield run
     for sandbox in sandboxes:
@@ -146,49 +79,102 @@ def run_module(tmp_path, monkeypatch):
 
 
 @needs_bubblewrap
-def test_sandboxed_code_runs_as_nobody_without_capabilities(run_module):
-    report = json.loads(run_module(PROBE).process.stdout.read())
-    assert report == {
-        "uid": 65534,
-        "capabilities": ["0000000000000000"] * 3,
-        "remount": False,
-        "new user namespace": False,
-        "write to /dev": False,
-        "100 MB in /dev/shm": False,
-    }
+def test_course_and_python_under_tmp_are_visible_and_read_only(run_module, monkeypatch):
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        package, python = Path(folder, "deep/course/helpers"), Path(folder, "deep/venv")
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        venv.create(python, symlinks=True)
+        monkeypatch.setattr(helpers, "__file__", str(package / "__init__.py"))
+        monkeypatch.setattr(sandbox_module, "_course_folders", lambda: {package})
+        monkeypatch.setattr(sys, "executable", str(python / "bin" / "python"))
+        for name in ("prefix", "exec_prefix"):
+            monkeypatch.setattr(sys, name, str(python))
+        output = run_module(CHANGE_THE_PACKAGE).process.stdout.read()
+        seen_package, seen_python, failures = json.loads(output)
+        assert (seen_package, seen_python) == (str(package), str(python))
+        assert len(failures) == 6
+        assert sorted(p.name for p in package.iterdir()) == ["__init__.py", "probe.py"]
 
 
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if result := condition():
-            return result
-        time.sleep(0.1)
-    return None
+def test_packages_of_the_user_and_linked_folders_are_visible(monkeypatch, tmp_path):
+    (tmp_path / "python-3.11.7").mkdir()
+    (tmp_path / "python-3.11").symlink_to("python-3.11.7")
+    (tmp_path / "user").mkdir()
+    monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "python-3.11"))
+    monkeypatch.setattr(sandbox_module.site, "ENABLE_USER_SITE", True)
+    monkeypatch.setattr(sandbox_module.site, "getusersitepackages", lambda: str(tmp_path / "user"))
+    monkeypatch.setattr(sandbox_module.site, "getuserbase", lambda: "/somewhere")
+    expected = {tmp_path / name for name in ("python-3.11", "python-3.11.7", "user")}
+    assert expected <= set(sandbox_module.own_folders())
+    assert sandbox_module.environment()["PYTHONUSERBASE"] == "/somewhere"
+
+
+def test_last_line_of_standard_error_is_reported_and_no_file_is_left(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    sandbox = Sandbox("no_such_module_anywhere", SandboxLimits(), isolated=False)
+    # A grader that is killed now leaves the working folder, but no other files.
+    assert all(path.is_dir() for path in tmp_path.iterdir())
+    sandbox.process.wait()
+    assert "No module named no_such_module_anywhere" in sandbox.last_error
+    sandbox.close()
+    assert not list(tmp_path.iterdir())
 
 
 @needs_bubblewrap
-def test_files_in_memory_count_as_memory(run_module):
-    code = (
-        "import os, time\nfile = os.memfd_create('x')\n"
-        "for _ in range(200):\n    os.write(file, bytes(1 << 20))\ntime.sleep(600)"
+def test_sandboxed_code_runs_as_nobody_without_capabilities(run_module):
+    uid, has_no_capabilities, failures = json.loads(
+        run_module(GAIN_PRIVILEGES).process.stdout.read()
     )
-    sandbox = run_module(code, SandboxLimits(memory_bytes=100 << 20))
-    stop = wait_for(sandbox.exceeded_limit)
-    assert stop is not None
-    assert stop.reason is StopReason.MEMORY
+    assert (uid, has_no_capabilities) == (65534, True)
+    denied = ["remount", "new user namespace", "write to /dev", "100 MB in /dev/shm"]
+    if seccomp_filter():
+        denied += ["AF_VSOCK", "io_uring", "memory file", "shared memory"]
+    assert failures == denied
+
+
+@pytest.mark.parametrize("isolated", [pytest.param(True, marks=needs_bubblewrap), False])
+def test_files_that_code_can_open_are_bounded(run_module, isolated):
+    file = "/proc/1/fd/2" if isolated else "/dev/stderr"
+    code = f"out = open({file!r}, 'wb', buffering=0)\nfor _ in range(99): out.write(bytes(1 << 20))"
+    sandbox = run_module(code, isolated=isolated, disk_bytes=8 << 20)
+    sandbox.process.wait()
+    assert os.fstat(sandbox._errors.descriptor).st_size == 8 << 20
+
+
+def test_memory_beyond_the_limit_is_reported(run_module):
+    code = "kept = [bytearray(os.urandom(1 << 20)) for _ in range(1000)]\ntime.sleep(600)"
+    sandbox = run_module(code, isolated=False, memory_bytes=100 << 20)
+    stop = None
+    while stop is None:
+        is_running = sandbox.process.poll() is None
+        stop = sandbox.exceeded_limit() if is_running else sandbox.exit_reason()
+    assert stop.reason in (StopReason.MEMORY, StopReason.KILLED)
+    assert "used more than 0.1 GiB of memory" in stop.text
+
+
+@needs_bubblewrap
+def test_memory_that_no_process_has_mapped_counts(run_module):
+    code = (
+        "pairs = [socket.socketpair() for _ in range(400)]\n"
+        "for first, _ in pairs:\n    first.setblocking(False)\n"
+        "    first.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)\n"
+        "    attempt('', lambda: [first.send(bytes(4096)) for _ in range(1000)])\n"
+        "print('alive', flush=True)\ntime.sleep(600)"
+    )
+    sandbox = run_module(code, memory_bytes=50 << 20)
+    if not any(list(folder.glob("memory.*")) for folder in sandbox.control_groups.folders):
+        pytest.skip("this user may not create a cgroup for memory")
+    assert sandbox.process.stdout.read() == b""
+    assert sandbox.exit_reason().reason is StopReason.KILLED
 
 
 @pytest.mark.parametrize(
     ("code", "reason", "text"),
     [
-        ("import os; os._exit(0)", StopReason.ENDED, "ended the process with exit status 0"),
-        (
-            "import os; os.kill(os.getpid(), 11)",
-            StopReason.ENDED,
-            "crashed Python (signal SIG",
-        ),
-        ("import os; os.kill(os.getpid(), 9)", StopReason.KILLED, "was killed (signal SIGKILL)"),
+        ("os._exit(0)", StopReason.ENDED, "ended the process with exit status 0"),
+        ("os.kill(os.getpid(), 11)", StopReason.ENDED, "crashed Python (signal SIG"),
+        ("os.kill(os.getpid(), 9)", StopReason.KILLED, "was killed (signal SIGKILL)"),
     ],
 )
 def test_exit_reason_is_read_from_the_exit_status(run_module, code, reason, text):
@@ -200,7 +186,6 @@ def test_exit_reason_is_read_from_the_exit_status(run_module, code, reason, text
 @pytest.mark.skipif(not psutil.LINUX, reason="needs the environment of other processes")
 def test_ending_a_sandbox_without_bubblewrap_kills_detached_processes(run_module):
     code = (
-        "import os, time\n"
         "if os.fork() == 0:\n"
         "    os.setsid()\n"
         "    if (pid := os.fork()) == 0:\n"
@@ -215,57 +200,46 @@ def test_ending_a_sandbox_without_bubblewrap_kills_detached_processes(run_module
     assert psutil.pid_exists(pid)
     sandbox.close()
     # The process stays a zombie if nothing reaps orphans.
-    assert wait_for(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie":
+        time.sleep(0.1)
 
 
 @needs_bubblewrap
 def test_fork_bomb_fails_at_the_task_limit(run_module, monkeypatch):
     monkeypatch.setattr("course.grading.sandbox.os.cpu_count", lambda: 2)
     code = (
-        "import os, time\n"
         "count = 0\n"
         "try:\n"
-        "    for _ in range(1000):\n"
-        "        if os.fork() == 0:\n"
-        "            time.sleep(600)\n"
-        "        count += 1\n"
-        "except BlockingIOError:\n"
-        "    print(count, flush=True)\n"
+        "    while os.fork():\n        count += 1\n"
+        "except BlockingIOError:\n    print(count, flush=True)\n"
         "time.sleep(600)\n"
     )
     sandbox = run_module(code)
-    if sandbox.task_limit.folder is None:
-        pytest.skip("this user may not create a cgroup")
+    folders = sandbox.control_groups.folders
+    if not any((folder / "pids.max").exists() for folder in folders):
+        pytest.skip("this user may not create a cgroup for processes")
     max_tasks = sandbox.limits.processes * 10
     assert max_tasks - 10 < int(sandbox.process.stdout.readline()) < max_tasks
-    assert sandbox.task_limit.folder.exists()
     sandbox.close()
-    assert not sandbox.task_limit.folder.exists()
+    assert not any(folder.exists() for folder in folders)
 
 
 @pytest.mark.slow
 @needs_bubblewrap
 def test_time_spent_waiting_for_a_processor_does_not_count(run_module):
-    busy = "import time\nwhile time.process_time() < 2:\n    pass\ntime.sleep(600)"
+    busy = "while time.process_time() < 2:\n    pass\ntime.sleep(600)"
     sandboxes = [run_module(busy) for _ in range(4 * (os.cpu_count() or 1))]
     start = time.monotonic()
-    wall = None
-    while time.monotonic() - start < 20:
-        seconds, wall = sandboxes[-1].seconds(), time.monotonic() - start
+    while (wall := time.monotonic() - start) < 6:
+        seconds = sandboxes[-1].seconds()
         time.sleep(0.1)
-        if wall > 6:
-            break
     assert seconds < 0.7 * wall
 
 
 @needs_bubblewrap
 def test_the_labs_checks_are_not_in_the_sandbox(run_module):
     checks = Path(helpers.__file__).parent / "checks" / "lab_01"
-    code = (
-        "import json, pathlib\n"
-        f"found = pathlib.Path({str(checks)!r})\n"
-        "print(json.dumps([p.name for p in found.iterdir()]))"
-    )
     checks.mkdir(parents=True)
     (checks / "exercise_1.py").write_text("")
+    code = f"print(json.dumps([p.name for p in Path({str(checks)!r}).iterdir()]))"
     assert json.loads(run_module(code).process.stdout.read()) == []
