@@ -21,8 +21,8 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from course.grading.grade import GradingOptions, grade
-from course.grading.limits import SandboxLimits
 from course.grading.gradebook import GradedSubmission
+from course.grading.limits import SandboxLimits
 from tools.hostile_answers import ATTACKS, HARMLESS, HOSTILE, STUDENTS
 
 LABS = Path(__file__).parents[1] / "labs"

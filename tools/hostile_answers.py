@@ -2,7 +2,6 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any
 
 _TABLES = tomllib.loads(Path(__file__).with_name("class_of_70.toml").read_text(encoding="utf-8"))
 
