@@ -5,7 +5,6 @@ The texts of code are found in its syntax tree: calls to `translate`, hints, cap
 
 import ast
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +13,7 @@ from pathlib import Path
 from course.authoring.sources import read_source
 from course.course_folder import CourseFolder
 from course.translation.markdown import text_blocks
+from helpers.checks.hints import read_hints
 
 # The pages for students, relative to the root of the course. In the README, only the sections for
 # students are translated: the start page lists the lessons, and the rest is for instructors.
@@ -26,9 +26,7 @@ _GENERATOR_MODULES = ("course/authoring/generated.py", "docs/site/conf.py")
 # For each function, the arguments that are translated when they are shown, by position or name.
 _HELPER_ARGUMENTS = {
     "translate": (0,), "show": (1,),
-    "Hint": (1, 2), "Mistake": (1, 2, "wrong", "look"),
-    "Exercise": ("success",), "exercise": ("success_message",),
-    "Kind": (2, 3, 4, "title", "why", "advice"), "MixedLine": (4,),
+    "Kind": (2, 3, 4, "title", "why", "advice"),
     "Opcode": (1, 4), "_compute": (1, 2), "_jump": (1,),
 }  # fmt: skip
 _CELL_ARGUMENTS = {"show": ("alt",), "box": (0, 1), "progress": (0,)}
@@ -126,6 +124,24 @@ def code_messages(code: str, location: str, *, in_cell: bool = False) -> tuple[M
     return tuple(messages)
 
 
+def check_messages(code: str, location: str) -> Iterator[Message]:
+    """Yield the texts of a module of `helpers/checks`: those of its calls, hints and success."""
+    yield from code_messages(code, location)
+    for node in ast.walk(ast.parse(code)):
+        names = [target.id for target in getattr(node, "targets", ()) if hasattr(target, "id")]
+        names += [node.arg] if isinstance(node, ast.keyword) else []
+        value = getattr(node, "value", None)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "read_hints":
+            names, value = ["hints"], node.args[0]
+        text = getattr(value, "value", None)
+        if isinstance(text, str) and "success" in names:
+            yield Message(text, f"{location}, right", at_runtime=True)
+        if isinstance(text, str) and "hints" in names:
+            for hint in read_hints(text).values():
+                yield Message(hint.wrong, f"{location}, hint {hint.id}, wrong", at_runtime=True)
+                yield Message(hint.look, f"{location}, hint {hint.id}, look", at_runtime=True)
+
+
 def _source_messages(file: Path) -> Iterator[Message]:
     source = read_source(file)
     header = source.header
@@ -145,16 +161,8 @@ def _source_messages(file: Path) -> Iterator[Message]:
 def _lab_messages(course: CourseFolder, file: Path) -> Iterator[Message]:
     yield from _source_messages(file)
     checks = course.root / "helpers" / "checks" / f"lab_{file.stem[:2]}"
-    # TODO: delete this loop and `import tomllib` with the last hints.toml.
-    for file in checks.glob("hints.toml"):
-        for exercise, hints in tomllib.loads(file.read_text(encoding="utf-8")).items():
-            for id, hint in hints.items():
-                for key, kind in (("wrong", "what is wrong"), ("look", "where to look")):
-                    if isinstance(hint, dict):
-                        comment = f"hint {id} of {exercise}, {kind}"
-                        yield Message(hint[key], comment, at_runtime=True)
     for module in sorted(checks.glob("*.py")):
-        yield from code_messages(module.read_text(encoding="utf-8"), module.name)
+        yield from check_messages(module.read_text(encoding="utf-8"), module.name)
 
 
 def _helpers_messages(folder: Path) -> Iterator[Message]:
@@ -162,7 +170,7 @@ def _helpers_messages(folder: Path) -> Iterator[Message]:
         relative = module.relative_to(folder)
         # The texts of a lab's checks are in the PO file of the lab.
         if not any(part.startswith("lab_") for part in relative.parts):
-            yield from code_messages(module.read_text(encoding="utf-8"), relative.as_posix())
+            yield from check_messages(module.read_text(encoding="utf-8"), relative.as_posix())
 
 
 def _pages_messages(course: CourseFolder) -> Iterator[Message]:

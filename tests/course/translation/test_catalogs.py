@@ -10,7 +10,7 @@ import pytest
 from course import cli
 from course.course_folder import CourseError
 from course.translation.catalogs import problems, read_catalog, update
-from course.translation.documents import code_messages, read_document
+from course.translation.documents import check_messages, code_messages, read_document
 from tests.course.translation.pseudo import translate
 
 CELLS = """\
@@ -26,16 +26,21 @@ print("not translated")
 """
 CHANGED = CELLS.replace("in the next version", "in a later version")
 NAME = "notebooks/01_first"
-EXERCISE = """\
-MISTAKES = [
-    Mistake("not-moved", "`{name}` returns a tensor on "
-            "the CPU.", "Look at `.to`.", section="Devices"),
-    Mistake("too-slow", look="Count the copies.", wrong="It is slow."),
-]
-EXERCISE = Exercise(cases, success="Well done.")
+EXERCISE = '''\
+success = "Well done."
+hints = """
+not-moved: `{name}` returns a tensor on
+    the CPU.
+    -> Look at `.to`.
+    see: Devices
+"""
+lab = Lab("01_first", hints="""
+    too-slow: It is slow.
+        -> Count the copies.
+    """)
 translate("A box.")
 show(figure, ("One line", computed))
-"""
+'''
 
 
 @pytest.fixture
@@ -60,10 +65,15 @@ def run(course, *args):
 
 
 def test_finds_the_texts_that_code_shows():
-    first, *others = [message.text for message in code_messages(EXERCISE, "exercise_1.py")]
-    assert first == "`{name}` returns a tensor on the CPU."
-    hint = ["Look at `.to`.", "Count the copies.", "It is slow."]
-    assert others == [*hint, "Well done.", "A box.", "One line"]
+    texts = {message.text for message in check_messages(EXERCISE, "exercise_1.py")}
+    hints = {"`{name}` returns a tensor on the CPU.", "Look at `.to`."}
+    assert texts == hints | {
+        "It is slow.",
+        "Count the copies.",
+        "Well done.",
+        "A box.",
+        "One line",
+    }
     [caption] = code_messages('%time 1\nfigures.show(x, alt="A line.")', "cell 1", in_cell=True)
     assert (caption.text, caption.at_runtime) == ("A line.", True)
 
