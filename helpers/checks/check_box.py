@@ -45,10 +45,8 @@ class CheckBox:
     Attributes:
         data: the result to store in the notebook: lab, exercise, passed, points, of, hint, tries.
         lines: the sentences to show, with code in backquotes.
-        done: how many exercises of the lab are solved.
-        count: how many exercises the lab has.
-        printed: what the student's code printed.
-        truncated: whether `printed` is incomplete because of its length limit.
+        done, count: how many exercises of the lab are solved, and how many there are.
+        printed, truncated: what the student's code printed, and whether it is incomplete.
     """
 
     data: dict[str, Any]
@@ -71,7 +69,8 @@ class CheckBox:
     @property
     def text(self) -> str:
         """The box as text."""
-        return "\n".join([f"{self._title} {self.lines[0]}", *self.lines[1:], self._progress])
+        title, marks, progress = self._texts()
+        return "\n".join([f"{title} {self.lines[0]}", *self.lines[1:], f"{marks} {progress}"])
 
     @property
     def text_printed(self) -> str:
@@ -79,44 +78,39 @@ class CheckBox:
         if not self.printed.strip():
             return ""
         lines = self.printed.rstrip().splitlines()
-        end = (
-            [translate("... (truncated)")] if self.truncated or len(lines) > _PRINTED_LINES else []
-        )
-        printed = translate("Your code printed:")
-        return "\n".join([printed, *lines[:_PRINTED_LINES], *end])
+        is_cut = self.truncated or len(lines) > _PRINTED_LINES
+        end = [translate("... (truncated)")] if is_cut else []
+        return "\n".join([translate("Your code printed:"), *lines[:_PRINTED_LINES], *end])
 
-    @property
-    def _title(self) -> str:
-        number = self.data["exercise"]
+    def _texts(self) -> tuple[str, str, str]:
+        """Return the title, a mark for each exercise, and the progress."""
+        title = translate("Exercise {number}: not yet.", number=self.data["exercise"])
         if self.data["passed"]:
-            return translate("Exercise {number}: right.", number=number)
-        return translate("Exercise {number}: not yet.", number=number)
-
-    @property
-    def _progress(self) -> str:
+            title = translate("Exercise {number}: right.", number=self.data["exercise"])
         marks = "●" * self.done + "○" * (self.count - self.done)
-        text = translate("{done} of {count} exercises done", done=self.done, count=self.count)
-        return f"{marks} {text}"
+        progress = translate("{done} of {count} exercises done", done=self.done, count=self.count)
+        return title, marks, progress
 
     def _html(self) -> str:
-        passed = self.data["passed"]
-        color, background = (_GREEN, _PALE_GREEN) if passed else (_ORANGE, _PALE_ORANGE)
-        marks, progress = self._progress.split(" ", 1)
-        paragraphs = "".join(f"<div>{_with_code(line, background)}</div>" for line in self.lines)
+        title, marks, progress = self._texts()
+        sign, color, background = "✗", _ORANGE, _PALE_ORANGE
+        if self.data["passed"]:
+            sign, color, background = "✓", _GREEN, _PALE_GREEN
+        code = f'<code style="color:{_TEXT};background-color:{background};padding:0">'
+        paragraphs = "".join(
+            "<div>"
+            + "".join(
+                f"{code}{escape(piece)}</code>" if i % 2 else escape(piece)
+                for i, piece in enumerate(line.split("`"))
+            )
+            + "</div>"
+            for line in self.lines
+        )
         return (
             f'<div role="status" style="border:1px solid {color};border-left-width:6px;'
             f'background:{background};color:{_TEXT};padding:0.6em 1em;margin:0.4em 0">'
-            f'<strong style="color:{color}">{"✓" if passed else "✗"} {escape(self._title)}</strong>'
+            f'<strong style="color:{color}">{sign} {escape(title)}</strong>'
             f'{paragraphs}<div style="margin-top:0.4em;color:{_FAINT_TEXT}">'
             f'<span style="color:{_GREEN};letter-spacing:2px" aria-hidden="true">{marks}</span> '
             f"{progress}</div></div>"
         )
-
-
-def _with_code(text: str, background: str) -> str:
-    """Return a sentence as HTML, with `code` in backquotes as code elements."""
-    style = f"color:{_TEXT};background-color:{background};padding:0"
-    return "".join(
-        f'<code style="{style}">{escape(piece)}</code>' if i % 2 else escape(piece)
-        for i, piece in enumerate(text.split("`"))
-    )
