@@ -17,7 +17,7 @@ from simulated_cuda import settings
 
 if TYPE_CHECKING:
     from helpers.cifar10 import Dataset
-    from helpers.history import Progress
+    from helpers.training import Progress
 
 RESULT_TYPE = "application/vnd.gpu-course.result+json"
 

@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from helpers.evaluation import Evaluation
-from helpers.history import History
 from helpers.plots.shapes import label
 from helpers.plots.style import OTHER_COLORS, new_figure, text_color_on
+from helpers.training import History
 
 
 def draw_images(

@@ -9,11 +9,11 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-from helpers.history import History
 from helpers.plots.profiles import PART_COLORS
 from helpers.plots.style import CPU_COLOR, GPU_COLOR, OTHER_COLORS, new_figure, stack_bars
 from helpers.records import Record
 from helpers.timing import Measurement, format_duration
+from helpers.training import History
 
 
 @dataclass(frozen=True)

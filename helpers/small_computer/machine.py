@@ -1,20 +1,219 @@
-"""The control unit and the memory: fetch instructions, run them on the lanes, count cycles."""
+"""The computer that runs a program: its lanes, control unit and memory, and the cost of a run."""
 
 import math
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 from helpers.language import translate
 from helpers.small_computer.assembler import Address, Instruction, assemble
-from helpers.small_computer.instruction_set import CATEGORIES, REGISTERS, SPECIAL, Number
-from helpers.small_computer.lane import Lane, MachineError, format_number
-from helpers.small_computer.tables import Cost, Step, Trace
-from helpers.tables import Table
+from helpers.small_computer.instruction_set import (
+    BITS,
+    CATEGORIES,
+    FIXED_REGISTERS,
+    REGISTERS,
+    SPECIAL,
+    Number,
+)
+from helpers.tables import Table, TableDisplay
 
 _MAX_SHOWN_CELLS = 8  # per name; the caption says how many cells are not shown
 _MAX_SHOWN_LANES = 8
+
+
+class MachineError(RuntimeError):
+    """The program cannot continue; the message gives the cell, the reason, and what to change."""
+
+
+@dataclass(frozen=True, repr=False)
+class Cost(TableDisplay):
+    """The cost of a run.
+
+    Attributes:
+        instructions: number of instructions fetched; one fetch serves all lanes at that cell.
+        cycles: number of cycles they took.
+        by_category: the number of instructions in each category.
+        lanes: the computer's number of lanes.
+        lane_slots_used: the number of active lanes, summed over the instructions.
+    """
+
+    instructions: int = 0
+    cycles: int = 0
+    by_category: Mapping[str, int] = field(default_factory=dict)
+    lanes: int = 1
+    lane_slots_used: int = 0
+
+    @property
+    def lanes_busy(self) -> float:
+        """The mean fraction of the lanes that execute an instruction, from 0 to 1."""
+        return self.lane_slots_used / max(1, self.instructions * self.lanes)
+
+    def _table(self) -> Table:
+        rows = [(translate("instructions"), f"{self.instructions:,}")]
+        rows += [(f"  {translate(name)}", f"{count:,}") for name, count in self.by_category.items()]
+        rows += [(translate("cycles"), f"{self.cycles:,}")]
+        if self.lanes > 1:
+            rows += [(translate("lanes"), f"{self.lanes:,}")]
+            rows += [(translate("lanes busy"), f"{self.lanes_busy:.0%}")]
+        return Table((translate("what"), translate("count")), rows)
+
+
+@dataclass(frozen=True, repr=False)
+class Step(TableDisplay):
+    """One executed instruction: its cell, the lanes that executed it, and its effect.
+
+    `effect` is that of the first active lane; `registers` and `flags` (N, Z) are the values in that
+    lane after the step.
+    """
+
+    number: int
+    cell: int
+    instruction: str
+    category: str
+    active: tuple[bool, ...]
+    cycles: int
+    effect: str
+    registers: Mapping[str, str]
+    flags: tuple[int, int]
+
+    def _table(self) -> Table:
+        return Trace([self])._table()
+
+
+@dataclass(frozen=True, repr=False)
+class Trace(TableDisplay):
+    """The steps of a run in order.
+
+    With one lane, the table shows the effect of each step and the registers after it; with more,
+    which lanes were active (●) and which waited (·).
+    """
+
+    steps: Sequence[Step]
+
+    def _table(self) -> Table:
+        columns = [translate("step"), translate("cell"), translate("instruction")]
+        rows = [[str(step.number), str(step.cell), step.instruction] for step in self.steps]
+        if self.steps and len(self.steps[0].active) > 1:
+            columns += [translate("lanes"), translate("cycles")]
+            for row, step in zip(rows, self.steps, strict=True):
+                lanes = "".join("●" if active else "·" for active in step.active)
+                row += [lanes, str(step.cycles)]
+        else:
+            names = self.steps[0].registers if self.steps else ()
+            columns += [translate("what happens"), *names, "N", "Z"]
+            for row, step in zip(rows, self.steps, strict=True):
+                row += [step.effect, *step.registers.values(), *map(str, step.flags)]
+        return Table(columns, rows)
+
+
+class Lane:
+    """Registers, flags, and program counter of one lane; all lanes share the memory."""
+
+    def __init__(self, number: int, lanes: int) -> None:
+        self.registers: dict[str, Number] = dict.fromkeys(REGISTERS, 0)
+        self.registers |= dict(zip(FIXED_REGISTERS, (number, lanes), strict=True))
+        self.flags = {"N": False, "Z": False}
+        self.halted = False
+        self.counter = 0
+
+    def execute(
+        self, instruction: Instruction, memory: list[Instruction | Number], output: list[Number]
+    ) -> int | None:
+        """Execute `instruction` and advance the counter; return the memory cell used, if any.
+
+        Raises:
+            MachineError: the instruction cannot be executed.
+        """
+        opcode, operands = instruction.opcode, instruction.operands
+        self.counter += 1
+        cell = None
+        if opcode.compute is not None:
+            self._compute(instruction)
+        elif opcode.name == "LOAD":
+            cell = self._cell(instruction, operands[1])
+            self.registers[operands[0]] = memory[cell]
+        elif opcode.name == "STORE":
+            cell = self._cell(instruction, operands[1])
+            memory[cell] = self.registers[operands[0]]
+        elif opcode.name == "OUT":
+            output.append(self.registers[operands[0]])
+        elif opcode.name == "HALT":
+            self.halted = True
+        elif self._jumps(instruction):
+            self.counter = operands[0]
+        return cell
+
+    def _compute(self, instruction: Instruction) -> None:
+        opcode, text = instruction.opcode, f"`{instruction.text}`"
+        values = [self._value(operand) for operand in instruction.operands]
+        try:
+            result = opcode.compute(*values)
+        except (ZeroDivisionError, TypeError, ValueError) as error:
+            shown = [format_number(value) for value in values]
+            problems = {
+                ZeroDivisionError: f"divides {shown[0]} by zero.",
+                TypeError: f"works on the bits of integers, not on {' and '.join(shown)}.",
+                ValueError: f"shifts by {shown[-1]}: use a count from 0 to {BITS - 1}.",
+            }
+            raise MachineError(f"{text} {problems[type(error)]}") from None
+        if not -(2 ** (BITS - 1)) <= result < 2 ** (BITS - 1):
+            raise MachineError(
+                f"{text} gives a number that does not fit in a register of {BITS} bits. Is there "
+                "a loop that never ends?"
+            )
+        if opcode.sets_flags:
+            self.flags = {"N": result < 0, "Z": result == 0}
+        if opcode.name != "CMP":
+            self.registers[instruction.operands[0]] = result
+
+    def _jumps(self, instruction: Instruction) -> bool:
+        flag, expected = instruction.opcode.condition or ("", None)
+        return not flag or self.flags[flag] == expected
+
+    def _value(self, operand: str | Number) -> Number:
+        return self.registers[operand] if isinstance(operand, str) else operand
+
+    def _cell(self, instruction: Instruction, address: Address) -> int:
+        if address.index is None:
+            return address.base
+        index = self.registers[address.index]
+        if not isinstance(index, int) or not 0 <= index < address.size:
+            name = address.name
+            raise MachineError(
+                f"`{instruction.text}` with {address.index} = {format_number(index)} is out of "
+                f"range: {name} has the cells {name}[0] to {name}[{address.size - 1}]. Check how "
+                f"{address.index} is computed."
+            )
+        return address.base + index
+
+    def effect(self, instruction: Instruction) -> str:
+        """Return the effect of `instruction`, the last one this lane executed: "A becomes -3"."""
+        opcode, operands = instruction.opcode, instruction.operands
+        if opcode.name == "HALT":
+            return translate("the computer stops")
+        if opcode.category == "control flow":
+            outcome = translate("no jump")
+            if self._jumps(instruction):
+                outcome = translate("jump to cell {cell}", cell=operands[0])
+            if opcode.condition is None:
+                return outcome
+            flag = opcode.condition[0]
+            value = int(self.flags[flag])
+            return translate("{flag} is {value}: {found}", flag=flag, value=value, found=outcome)
+        name, number = operands[0], self.registers[operands[0]]
+        value = format_number(number)
+        if opcode.name == "CMP":
+            other = self._value(operands[1])
+            texts = {"other": format_number(other), "difference": format_number(number - other)}
+            return translate("{value} - {other} is {difference}", value=value, **texts)
+        if opcode.name == "OUT":
+            return translate("the screen shows {value}", value=value)
+        if opcode.name == "STORE":
+            name, index = operands[1].name, operands[1].index
+            name += f"[{format_number(self.registers[index])}]" if index else ""
+        return translate("{name} becomes {value}", name=name, value=value)
 
 
 class SmallComputer:
@@ -132,18 +331,16 @@ class SmallComputer:
             raise MachineError("the computer has halted. Restart it with computer.reset().")
         before = self._cycles
         cell, instruction, running = self._advance()
-        first, active = running[0], set(running)
+        first = running[0]
         return Step(
             number=self._fetched,
             cell=cell,
             instruction=instruction.text,
             category=instruction.opcode.category,
-            active=tuple(lane in active for lane in self.lanes),
+            active=tuple(lane in running for lane in self.lanes),
             cycles=self._cycles - before,
             effect=first.effect(instruction),
-            registers={
-                name: format_number(first.registers[name]) for name in self._used_registers()
-            },
+            registers={n: format_number(first.registers[n]) for n in self._used_registers()},
             flags=(int(first.flags["N"]), int(first.flags["Z"])),
         )
 
@@ -185,12 +382,8 @@ class SmallComputer:
         counters = [halted if lane.halted else str(lane.counter) for lane in lanes]
         rows = [(translate("program counter"), *counters)]
         for flag in ("N", "Z"):
-            rows.append(
-                (
-                    translate("flag {name}", name=flag),
-                    *(str(int(lane.flags[flag])) for lane in lanes),
-                )
-            )
+            values = (str(int(lane.flags[flag])) for lane in lanes)
+            rows.append((translate("flag {name}", name=flag), *values))
         for name in self._used_registers():
             values = (format_number(lane.registers[name]) for lane in lanes)
             rows.append((translate("register {name}", name=name), *values))
@@ -200,10 +393,9 @@ class SmallComputer:
         columns = [translate("value")]
         if len(self.lanes) > 1:
             columns = [translate("lane {number}", number=i) for i in range(len(lanes))]
-        hidden_count = len(self.lanes) - len(lanes)
         caption = translate("processor")
-        if hidden_count:
-            caption = translate("processor ({count} more lanes)", count=hidden_count)
+        if count := len(self.lanes) - len(lanes):
+            caption = translate("processor ({count} more lanes)", count=count)
         return Table((translate("part"), *columns), rows, caption=caption)
 
     def _memory(self) -> Table:
@@ -214,12 +406,11 @@ class SmallComputer:
                 cell = address.base + i
                 part = name if name in self._scalars else f"{name}[{i}]"
                 rows.append((str(cell), part, format_number(self.memory[cell])))
-        hidden_count = len(self.memory) - len(rows)
         caption = translate("memory")
-        if hidden_count:
-            caption = translate("memory ({count} more cells of data)", count=hidden_count)
-        next_cell = min((lane.counter for lane in self.lanes if not lane.halted), default=None)
-        marked = [next_cell] if next_cell is not None and next_cell < len(self.program) else []
+        if count := len(self.memory) - len(rows):
+            caption = translate("memory ({count} more cells of data)", count=count)
+        next_cell = min((lane.counter for lane in self.lanes if not lane.halted), default=math.inf)
+        marked = [next_cell] if next_cell < len(self.program) else []
         columns = (translate("cell"), translate("name"), translate("contents"))
         return Table(columns, rows, marked=marked, caption=caption)
 
@@ -230,6 +421,11 @@ class SmallComputer:
         tables = (self._processor(), self._memory())
         divisions = "".join(f"<div>{table._repr_html_()}</div>" for table in tables)
         return f'<div style="display:flex;flex-wrap:wrap;gap:2em">{divisions}</div>'
+
+
+def format_number(value: Number) -> str:
+    """Return a number as the tables show it, with at most six significant digits of a float."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _to_python(value: Any) -> Any:

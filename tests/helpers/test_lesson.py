@@ -8,7 +8,7 @@ from IPython.utils.capture import capture_output
 import simulated_cuda
 from helpers import explain, lesson
 from helpers.cifar10 import Dataset, Images
-from helpers.history import Progress
+from helpers.training import Progress
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import torch
 from matplotlib.colors import to_hex
 
 from helpers.evaluation import Evaluation
-from helpers.history import History
+from helpers.training import History
 from helpers.plots import classification as plots
 from helpers.plots.style import CPU_COLOR, GPU_COLOR
 

@@ -3,7 +3,7 @@
 import pytest
 from matplotlib.colors import to_hex
 
-from helpers.history import History
+from helpers.training import History
 from helpers.plots import speed as plots
 from helpers.plots.speed import Curve
 from helpers.plots.speedups import plot_speedups
