@@ -25,11 +25,8 @@ class EpochOrder(Sampler[int]):
     """The order of `count` images in an epoch, determined by the seed and the epoch."""
 
     def __init__(self, count: int, *, shuffle: bool = True, seed: int = 0) -> None:
-        self.count = count
-        self.shuffle = shuffle
-        self.seed = seed
-        self.epoch = 0
-        self.skip = 0
+        self.count, self.shuffle, self.seed = count, shuffle, seed
+        self.epoch = self.skip = 0
 
     def start_at(self, epoch: int, skip: int = 0) -> None:
         """Make the next iteration start epoch `epoch` after its first `skip` images."""
@@ -59,8 +56,7 @@ class ResidentLoader:
         labels: int64 `(N,)`.
         batch_size: images per batch; the last batch of an epoch may be smaller.
         device: device of images, labels and batches.
-        shuffle: whether each epoch has its own random order.
-        seed: seed of these orders.
+        shuffle: whether each epoch has its own random order, which depends on `seed`.
 
     Raises:
         ValueError: `batch_size` is not a positive integer, images and labels differ in number, or
@@ -77,9 +73,15 @@ class ResidentLoader:
         shuffle: bool = True,
         seed: int = 0,
     ) -> None:
-        _check(images, labels, batch_size)
-        self.images = images.to(device)
-        self.labels = labels.to(device)
+        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
+            raise ValueError(f"batch_size must be an integer of at least 1, not {batch_size!r}.")
+        if len(images) != len(labels):
+            raise ValueError(
+                f"images and labels differ in number: {len(images)} and {len(labels)}."
+            )
+        if images.dtype != torch.uint8:
+            raise ValueError(f"images must be uint8, not {images.dtype}.")
+        self.images, self.labels = images.to(device), labels.to(device)
         self.batch_size = batch_size
         self.sampler = EpochOrder(len(labels), shuffle=shuffle, seed=seed)
 
@@ -98,12 +100,3 @@ class ResidentLoader:
 
     def __len__(self) -> int:
         return -(-self.sampler.count // self.batch_size)
-
-
-def _check(images: Tensor, labels: Tensor, batch_size: int) -> None:
-    if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
-        raise ValueError(f"batch_size must be an integer of at least 1, not {batch_size!r}.")
-    if len(images) != len(labels):
-        raise ValueError(f"images and labels differ in number: {len(images)} and {len(labels)}.")
-    if images.dtype != torch.uint8:
-        raise ValueError(f"images must be uint8, not {images.dtype}.")

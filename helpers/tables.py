@@ -45,17 +45,14 @@ class Table:
 
     def _repr_html_(self) -> str:
         styles = [f"{_CELL}{side}" for side in self._alignments()]
-        head = "".join(
-            f'<th scope="col" style="{style}">{escape(name)}</th>'
-            for name, style in zip(self.columns, styles, strict=True)
-        )
-        body = ""
+        columns, head, body = zip(self.columns, styles, strict=True), "", ""
+        for name, style in columns:
+            head += f'<th scope="col" style="{style}">{escape(name)}</th>'
         for number, row in enumerate(self.rows):
-            cells = "".join(
-                f'<td style="{style};font-family:monospace">{escape(cell)}</td>'
-                for cell, style in zip(row, styles, strict=True)
-            )
-            body += f'<tr style="{MARKED_STYLE if number in self.marked else ""}">{cells}</tr>'
+            body += f'<tr style="{MARKED_STYLE if number in self.marked else ""}">'
+            for cell, style in zip(row, styles, strict=True):
+                body += f'<td style="{style};font-family:monospace">{escape(cell)}</td>'
+            body += "</tr>"
         caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

@@ -45,7 +45,7 @@ class Instruction:
 def assemble(
     program: str, data_sizes: Mapping[str, int], special: Collection[str] = ()
 ) -> tuple[list[Instruction], dict[str, int], dict[str, Address]]:
-    """Parse a program and assign a memory cell to every instruction, label, and name.
+    """Parse a program; return its instructions, the cell of each label, and each name's address.
 
     The instructions take the first cells of memory; the data follow in the given order.
 
@@ -54,31 +54,9 @@ def assemble(
         data_sizes: the number of cells for each name that the program may use as an address.
         special: the special instructions that this computer has.
 
-    Returns:
-        the instructions, the cell of each label, and the address of each name.
-
     Raises:
         ProgramError: a line cannot be parsed.
     """
-    lines, labels = _split(program)
-    addresses, cell = {}, len(lines)
-    for name, size in data_sizes.items():
-        if name in labels or name in REGISTERS + FIXED_REGISTERS:
-            kind = "a label" if name in labels else "a register"
-            raise ProgramError(f"{name} is {kind}: choose another name for the data.")
-        addresses[name] = Address(name, cell, size)
-        cell += size
-    instructions = []
-    for number, code in lines:
-        try:
-            instructions.append(_parse(code, labels, addresses, special))
-        except ProgramError as error:
-            raise ProgramError(f"line {number}: {error}") from None
-    return instructions, labels, addresses
-
-
-def _split(program: str) -> tuple[list[tuple[int, str]], dict[str, int]]:
-    """Return the numbered lines of code, and the cell of each label."""
     if not isinstance(program, str):
         raise ProgramError(f"a program must be a string, not {program!r}.")
     lines: list[tuple[int, str]] = []
@@ -97,14 +75,24 @@ def _split(program: str) -> tuple[list[tuple[int, str]], dict[str, int]]:
     for label, cell in labels.items():
         if cell == len(lines):
             raise ProgramError(f"no instruction follows the label {label}. Add HALT after it.")
-    return lines, labels
+    addresses, cell = {}, len(lines)
+    for name, size in data_sizes.items():
+        if name in labels or name in REGISTERS + FIXED_REGISTERS:
+            kind = "a label" if name in labels else "a register"
+            raise ProgramError(f"{name} is {kind}: choose another name for the data.")
+        addresses[name] = Address(name, cell, size)
+        cell += size
+    instructions = []
+    for number, code in lines:
+        try:
+            instructions.append(_parse(code, labels, addresses, special))
+        except ProgramError as error:
+            raise ProgramError(f"line {number}: {error}") from None
+    return instructions, labels, addresses
 
 
 def _parse(
-    code: str,
-    labels: Mapping[str, int],
-    addresses: Mapping[str, Address],
-    special: Collection[str],
+    code: str, labels: dict[str, int], addresses: dict[str, Address], special: Collection[str]
 ) -> Instruction:
     name, _, rest = code.partition(" ")
     name, texts = name.upper(), [part.strip() for part in rest.split(",") if rest.strip()]
@@ -129,7 +117,12 @@ def _parse(
     for kind, operand in zip(opcode.operands, texts, strict=True):
         try:
             if kind == "label":
-                operands.append(_label(operand, labels))
+                if operand not in labels:
+                    known = f" The labels are {', '.join(labels)}."
+                    known = known if labels else f" Define it: `{operand}:`."
+                    advice = _suggest(operand, labels) or known
+                    raise ProgramError(f"the label {operand} is not defined.{advice}")
+                operands.append(labels[operand])
             elif kind == "address":
                 operands.append(_address(operand, addresses))
             else:
@@ -137,13 +130,6 @@ def _parse(
         except ProgramError as error:
             raise ProgramError(f"in `{text}`, {error}") from None
     return Instruction(opcode, tuple(operands), text)
-
-
-def _label(text: str, labels: Mapping[str, int]) -> int:
-    if text not in labels:
-        known = f" The labels are {', '.join(labels)}." if labels else f" Define it: `{text}:`."
-        raise ProgramError(f"the label {text} is not defined.{_suggest(text, labels) or known}")
-    return labels[text]
 
 
 def _address(text: str, addresses: Mapping[str, Address]) -> Address:

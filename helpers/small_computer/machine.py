@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -29,21 +29,13 @@ class MachineError(RuntimeError):
 
 @dataclass(frozen=True, repr=False)
 class Cost(TableDisplay):
-    """The cost of a run.
+    """The cost of a run."""
 
-    Attributes:
-        instructions: number of instructions fetched; one fetch serves all lanes at that cell.
-        cycles: number of cycles they took.
-        by_category: the number of instructions in each category.
-        lanes: the computer's number of lanes.
-        lane_slots_used: the number of active lanes, summed over the instructions.
-    """
-
-    instructions: int = 0
+    instructions: int = 0  # fetched; one fetch serves all lanes at that cell
     cycles: int = 0
-    by_category: Mapping[str, int] = field(default_factory=dict)
+    by_category: Mapping[str, int] = field(default_factory=dict)  # numbers of instructions
     lanes: int = 1
-    lane_slots_used: int = 0
+    lane_slots_used: int = 0  # the number of active lanes, summed over the instructions
 
     @property
     def lanes_busy(self) -> float:
@@ -71,7 +63,6 @@ class Step(TableDisplay):
     number: int
     cell: int
     instruction: str
-    category: str
     active: tuple[bool, ...]
     cycles: int
     effect: str
@@ -93,18 +84,18 @@ class Trace(TableDisplay):
     steps: Sequence[Step]
 
     def _table(self) -> Table:
-        columns = [translate("step"), translate("cell"), translate("instruction")]
-        rows = [[str(step.number), str(step.cell), step.instruction] for step in self.steps]
-        if self.steps and len(self.steps[0].active) > 1:
-            columns += [translate("lanes"), translate("cycles")]
-            for row, step in zip(rows, self.steps, strict=True):
+        rows, several = [], bool(self.steps) and len(self.steps[0].active) > 1
+        for step in self.steps:
+            row = [str(step.number), str(step.cell), step.instruction]
+            if several:
                 lanes = "".join("●" if active else "·" for active in step.active)
-                row += [lanes, str(step.cycles)]
-        else:
-            names = self.steps[0].registers if self.steps else ()
-            columns += [translate("what happens"), *names, "N", "Z"]
-            for row, step in zip(rows, self.steps, strict=True):
-                row += [step.effect, *step.registers.values(), *map(str, step.flags)]
+                rows.append([*row, lanes, str(step.cycles)])
+            else:
+                rows.append([*row, step.effect, *step.registers.values(), *map(str, step.flags)])
+        columns = [translate("what happens"), *(self.steps[0].registers if rows else ()), "N", "Z"]
+        if several:
+            columns = [translate("lanes"), translate("cycles")]
+        columns = [translate("step"), translate("cell"), translate("instruction"), *columns]
         return Table(columns, rows)
 
 
@@ -128,22 +119,22 @@ class Lane:
         """
         opcode, operands = instruction.opcode, instruction.operands
         self.counter += 1
-        cell = None
         if opcode.compute is not None:
             self._compute(instruction)
-        elif opcode.name == "LOAD":
+        elif opcode.name in ("LOAD", "STORE"):
             cell = self._cell(instruction, operands[1])
-            self.registers[operands[0]] = memory[cell]
-        elif opcode.name == "STORE":
-            cell = self._cell(instruction, operands[1])
-            memory[cell] = self.registers[operands[0]]
+            if opcode.name == "LOAD":
+                self.registers[operands[0]] = memory[cell]
+            else:
+                memory[cell] = self.registers[operands[0]]
+            return cell
         elif opcode.name == "OUT":
             output.append(self.registers[operands[0]])
         elif opcode.name == "HALT":
             self.halted = True
         elif self._jumps(instruction):
             self.counter = operands[0]
-        return cell
+        return None
 
     def _compute(self, instruction: Instruction) -> None:
         opcode, text = instruction.opcode, f"`{instruction.text}`"
@@ -297,22 +288,17 @@ class SmallComputer:
         Raises:
             MachineError: the program cannot continue, or does not halt within `limit` instructions.
         """
-        for _ in range(limit):
-            if self.halted:
-                break
-            self._advance()
-        self._require_halt(limit)
+        self._repeat(self._advance, limit)
         return self.cost
 
     def trace(self, *, limit: int = 10_000) -> Trace:
         """Run until HALT and return every step; raises the same errors as `run`."""
-        steps = []
-        while not self.halted and len(steps) < limit:
-            steps.append(self.step())
-        self._require_halt(limit)
-        return Trace(steps)
+        return Trace(self._repeat(self.step, limit))
 
-    def _require_halt(self, limit: int) -> None:
+    def _repeat(self, advance: Callable[[], Any], limit: int) -> list[Any]:
+        results = []
+        while not self.halted and len(results) < limit:
+            results.append(advance())
         if not self.halted:
             cell, instruction = self._fetch()
             raise MachineError(
@@ -320,6 +306,7 @@ class SmallComputer:
                 f"`{instruction.text}`. Is there a loop that never ends? "
                 f"If the program needs more instructions, raise the limit: limit={10 * limit}."
             )
+        return results
 
     def step(self) -> Step:
         """Execute one instruction, in every lane that has reached it, and return what happened.
@@ -336,7 +323,6 @@ class SmallComputer:
             number=self._fetched,
             cell=cell,
             instruction=instruction.text,
-            category=instruction.opcode.category,
             active=tuple(lane in running for lane in self.lanes),
             cycles=self._cycles - before,
             effect=first.effect(instruction),
