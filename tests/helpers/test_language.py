@@ -36,37 +36,32 @@ def spanish(tmp_path, monkeypatch):
     set_language("en")
 
 
-def test_start_uses_the_language_argument(capsys):
-    lesson.start("cpu", language="es")
-    assert "Este cuaderno calcula en cpu" in capsys.readouterr().out
-
-
-def test_start_uses_the_language_from_the_environment(monkeypatch, capsys):
-    monkeypatch.setenv("COURSE_LANGUAGE", "es")
-    lesson.start("cpu")
-    assert "Este cuaderno" in capsys.readouterr().out
-
-
-def test_argument_overrides_the_environment(monkeypatch, capsys):
-    monkeypatch.setenv("COURSE_LANGUAGE", "es")
-    lesson.start("cpu", language="en")
-    assert "This notebook" in capsys.readouterr().out
-
-
-def test_unknown_language_raises_an_error_that_lists_the_known_ones():
-    with pytest.raises(ValueError, match=r"no translation into 'fr'. Choose one of: en, es"):
-        lesson.start("cpu", language="fr")
+@pytest.mark.parametrize(
+    ("variable", "argument", "title"),
+    [
+        ("es", None, "Este cuaderno calcula en cpu"),
+        ("en", "es", "Este cuaderno calcula en cpu"),
+        ("es", "en", "This notebook runs on cpu"),
+    ],
+)
+def test_language_is_the_argument_or_that_of_the_environment(
+    monkeypatch, capsys, variable, argument, title
+):
+    monkeypatch.setenv("COURSE_LANGUAGE", variable)
+    lesson.start("cpu", language=argument)
+    assert title in capsys.readouterr().out
 
 
 def test_text_without_a_translation_stays_english():
     set_language("es")
     assert translate("{count} GPUs", count=2) == "2 GPUs"
-
-
-def test_section_has_the_title_of_its_own_lesson():
-    set_language("es")
     assert section_title("01", "Moving a tensor") == "Mover un tensor"
     assert section_title("02", "Moving a tensor") == "Moving a tensor"
+
+
+def test_unknown_language_raises_an_error_that_lists_the_known_ones():
+    with pytest.raises(ValueError, match=r"no translation into 'fr'. Choose one of: en, es"):
+        lesson.start("cpu", language="fr")
 
 
 def test_check_gives_the_same_hint_in_every_language(capsys):

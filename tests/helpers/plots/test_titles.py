@@ -1,0 +1,235 @@
+"""The titles of figures state the finding, computed from live or recorded data."""
+
+import math
+
+import pytest
+import torch
+from matplotlib.colors import to_hex
+
+from helpers.evaluation import Evaluation
+from helpers.plots import classification, fast_cifar10, precision, profiles, speed
+from helpers.plots.speed import Curve
+from helpers.plots.speedups import plot_speedups
+from helpers.plots.style import CPU_COLOR, GPU_COLOR
+from helpers.records import Record
+from helpers.speedups import Speedup
+from helpers.timing import Measurement
+from helpers.traces import Span
+from helpers.training import History
+
+SIZES = (4, 16, 64, 256)
+CPU = Curve("a CPU", "cpu", SIZES, (8e-4, 4e-4, 2e-4, 2e-4))
+TIMING = Measurement("forward", (0.010, 0.011, 0.012), "cpu")
+SPANS = [
+    Span("part", "forward", 0, 40),
+    Span("operation", "aten::conv2d", 0, 20),
+    Span("operation", "aten::convolution", 1, 19),
+    Span("part", "backward", 40, 100),
+    Span("operation", "aten::mm", 50, 90),
+]
+
+
+def gpu(*seconds):
+    return Curve("a made-up GPU", "cuda", SIZES, seconds)
+
+
+def record(**results):
+    return Record("made-up GPU", "cuda", "9.9", "2000-01-01", results)
+
+
+def speedup(name, ratio, *, helps=False, differs=True, note=""):
+    return Speedup(name, ratio, 0.95 * ratio, 1.05 * ratio, differs, 1e-4, helps, note)
+
+
+CUMULATIVE = [
+    speedup("resident data", 2.0, helps=True),
+    speedup("bf16 autocast", 0.5),
+    speedup("fused optimizer", 1.01, differs=False),
+    speedup("torch.compile", 1.0, differs=False, note="no compiler"),
+    speedup("what helped", 2.0, helps=True),
+    speedup("everything", 1.0, differs=False),
+]
+ABLATION = record(
+    baseline="all techniques",
+    rows=[
+        {"name": "all techniques", "accuracy": [0.8, 0.81, 0.79]},
+        {"name": "salt", "accuracy": [0.7, 0.71, 0.6]},
+        {"name": "pepper", "accuracy": [0.8]},
+    ],
+)
+TIME_LIMITS = record(
+    recipes=["slow", "quick"],
+    time_limits=["60", "300"],
+    runs=[
+        {"recipe": recipe, "time_limit": time_limit, "accuracy_six_views": accuracy}
+        for recipe, time_limit, accuracy in zip(
+            ["slow", "quick"] * 2, ["60", "60", "300", "300"], [0.5, 0.6, 0.72, 0.7], strict=True
+        )
+    ],
+)
+AIRBENCH = record(
+    runs={
+        name: [{"accuracy": accuracy, "seconds": seconds + i / 1000} for i in range(3)]
+        for name, accuracy, seconds in [("airbench", 0.940, 2.0), ("course", 0.941, 1.0)]
+    }
+)
+RECORDED = record(batch={"sizes": SIZES, "seconds": [[s, 0, 9] for s in (4e-3, 2e-3, 5e-5, 1e-5)]})
+
+
+def curves(*others):
+    return lambda: speed.plot_curves([CPU, *others], "images per batch", unit="batch")
+
+
+def losses(*values):
+    return History([10, 20], list(values), 10, seconds=1.0)
+
+
+FIGURES = [
+    (
+        lambda: classification.plot_loss_curve(losses(2.3, 1.28)),
+        "The loss falls from 2.30 to 1.28",
+    ),
+    (lambda: classification.plot_loss_curve(losses(1, 1.5)), "does not fall: from 1.00 to 1.50"),
+    (
+        lambda: classification.plot_accuracy_by_class({"ant": 0.5, "bee": 0.9, "cow": 0.1}, 0.5),
+        "Recognized best: bee; worst: cow",
+    ),
+    (
+        lambda: classification.plot_confusion_matrix(
+            Evaluation(torch.tensor([[90, 10, 0], [1, 99, 0], [0, 8, 12]])), ("ant", "bee", "cow")
+        ),
+        "Most common mistake: cow predicted as bee",
+    ),
+    (curves(gpu(32e-4, 16e-4, 0.5e-4, 0.1e-4)), "The GPU is faster from a batch of about 32"),
+    (curves(speed.recorded_curve(RECORDED, "batch")), "The GPU is faster from a batch of about 34"),
+    (curves(gpu(1e-4, 1e-4, 1e-4, 1e-4)), "The GPU is faster at every batch"),
+    (curves(gpu(1e-4, 1e-4, 1e-4, 3e-4)), "The GPU is not faster at the largest size"),
+    (curves(), "Fastest per image: batch 64, 4.0 times as fast as 4"),
+    (
+        lambda: speed.plot_curves([gpu(1e-4, 2e-4, 3e-4, 5e-4)], "images", unit="batch"),
+        "From batch 4 to 256, the time per image grows by a factor of 5.0",
+    ),
+    (
+        lambda: speed.plot_timings(0.5, [0.011, 0.012], TIMING),
+        "First call: 500 ms, 45.5 times the median of 11.0 ms",
+    ),
+    (
+        lambda: speed.plot_timings(0.011, [0.010, 0.012], TIMING),
+        "Calls of the same function: 10.0 ms to 12.0 ms; median 11.0 ms",
+    ),
+    (
+        lambda: speed.plot_loss_against_time({"a": losses(2, 1.5), "b": losses(2.2, 2.1)}),
+        "The same images: a final loss from 1.50 to 2.10",
+    ),
+    (
+        lambda: speed.plot_step_parts(
+            {"classic": {"data": 3e-4, "forward": 1e-3}, "other": {"data": 1e-5, "forward": 1e-4}}
+        ),
+        "Time per image: 1,300 µs in the first bar, 110 µs in the last",
+    ),
+    (
+        lambda: speed.plot_pipelines({"PIL": {4: 2e3, 64: 5e3}, "resident": {4: 8e4, 64: 1.2e6}}),
+        'Batch 64: "resident" is 240.0 times as fast as "PIL"',
+    ),
+    (
+        lambda: speed.plot_transfers([1, 2], {"pageable": [1.0, 5.0], "pinned": [1.0, 20.0]}, "x"),
+        "Large copies: pinned memory is 4.0 times as fast as pageable\nx",
+    ),
+    (
+        lambda: plot_speedups(CUMULATIVE, where="a machine"),
+        "Changes that help: 1 of 3; training with them is 2.0 times as fast\na machine",
+    ),
+    (
+        lambda: fast_cifar10.draw_filters(torch.randn(27, 3, 3, 3), [1.0] * 26 + [0.02]),
+        "50 times more",
+    ),
+    (
+        lambda: fast_cifar10.plot_singular_values(
+            torch.tensor([4.0, 1.0]), torch.tensor([1.0, 0.9])
+        ),
+        "50% before, 100% after",
+    ),
+    (
+        lambda: fast_cifar10.plot_learning_curve([1.0, 2.5], [0.3, 0.5]),
+        "50.0% after 2.5 s of training",
+    ),
+    (
+        lambda: fast_cifar10.plot_ablation(ABLATION),
+        "Largest loss: without salt, 10.0 points (1 runs per technique)\nmade-up GPU, torch 9.9",
+    ),
+    (
+        lambda: fast_cifar10.plot_accuracy_by_time_limit(TIME_LIMITS),
+        "In 300 s: 72.0%, by slow\nmade-up GPU, torch 9.9, recorded 2000-01-01",
+    ),
+    (
+        lambda: fast_cifar10.plot_against_airbench(AIRBENCH),
+        "94.10% in 1.00 s, 0.50 of airbench's time\nmade-up GPU, torch 9.9",
+    ),
+    (
+        lambda: precision.plot_scale_errors(
+            {"new": [0.5, 0.02, 0.01, 0.01], "trained": [1.0, 0.3, 0.05, math.inf]}, [-4, 0, 4, 8]
+        ),
+        "Trained: error 30.0% without a scale, 5.0% with the best one",
+    ),
+    (
+        lambda: precision.plot_gradient_sizes(
+            {"a": torch.tensor([0.0, 2.0**-30, 2.0**-26, 2.0**-24, 1.0]), "b": torch.ones(3)}
+        ),
+        "a: 50% of the nonzero values become 0 in fp16",
+    ),
+    (
+        lambda: profiles.draw_timeline(SPANS),
+        "One step, 2 operations: operations keep the CPU busy for 60% of the time",
+    ),
+    (
+        lambda: profiles.draw_timeline([*SPANS, Span("kernel", "gemm", 100, 200)]),
+        "One step, 1 kernels: the GPU is busy for 50% of the time",
+    ),
+    (
+        lambda: profiles.draw_queue({"a": [(0, 5, 5, 7), (5, 10, 10, 12)], "b": [(0, 5, 5, 20)]}),
+        "a: the GPU is busy for 33% of the time",
+    ),
+    (
+        lambda: profiles.plot_loop_parts({"A": {"data": 1.0, "log": 1.0}, "B": {"data": 5.0}}),
+        "A step of B takes 2.5 times as long as A",
+    ),
+]
+
+
+@pytest.mark.parametrize(("draw", "finding"), FIGURES)
+def test_title_states_the_finding(draw, finding):
+    figure = draw()
+    assert finding in (figure.get_suptitle() or figure.axes[0].get_title())
+
+
+def test_last_of_several_crossings_at_shared_sizes_is_used():
+    assert 16 < speed.crossing(CPU, gpu(1e-4, 8e-4, 1e-4, 0.5e-4)) < 64
+    wide = Curve("a GPU", "cuda", (1, 4, 64, 1024), (1, 16e-4, 0.5e-4, 1e-6))
+    assert 4 < speed.crossing(CPU, wide) < 64
+
+
+def test_confusion_matrix_handles_class_without_images():
+    counts = torch.tensor([[5, 0, 0], [0, 0, 0], [1, 0, 4]])
+    figure = classification.plot_confusion_matrix(Evaluation(counts), ("ant", "bee", "cow"))
+    assert "nan" not in [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_bit_fields_have_one_square_per_bit():
+    figure = precision.draw_bit_fields({"fp16": (5, 10), "bf16": (8, 7)})
+    assert len(figure.axes[0].patches) == 32
+
+
+def test_timeline_names_short_parts_in_a_legend():
+    figure = profiles.draw_timeline([*SPANS, Span("part", "optimizer", 100, 105)])
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["optimizer"]
+    assert not profiles.draw_timeline(SPANS).legends
+
+
+def test_speedups_without_gain_are_gray_and_not_in_device_colors():
+    figure = plot_speedups(CUMULATIVE, CUMULATIVE[:-2])
+    assert len(figure.axes) == 2
+    texts = [text.get_text() for text in figure.axes[1].texts]
+    assert texts[:4] == ["2.00", "0.50", "1.01, no difference", "not measured"]
+    colors = [to_hex(bar.get_facecolor()).upper() for bar in figure.axes[1].patches]
+    assert colors[0] != colors[1] == colors[2] == colors[3]
+    assert not set(colors) & {CPU_COLOR, GPU_COLOR}
