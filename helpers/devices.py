@@ -29,10 +29,7 @@ def choose_device(name: str | torch.device = "auto") -> torch.device:
     """Return the device called `name` after checking that this machine can use it.
 
     "auto" returns the accelerator that `torch.accelerator` finds (cuda, mps, xpu, and others), else
-    the CPU.
-
-    Raises:
-        ValueError: `name` is not a device that this machine can use; the message lists those.
+    the CPU. Any other name that cannot be used raises ValueError; the message lists those that can.
     """
     # Without check_available, a CUDA build of torch returns "cuda" on a machine without a GPU.
     accelerator = torch.accelerator.current_accelerator(check_available=True)
@@ -69,8 +66,7 @@ def describe_device(device: torch.device) -> str:
 def device_of(net: nn.Module) -> torch.device:
     """Return the common device of all parameters and buffers of `net`; the CPU if it has none.
 
-    Raises:
-        ValueError: they are on several devices; the message names one tensor on each.
+    If they are on several devices, ValueError names one tensor on each.
     """
     first: dict[torch.device, str] = {}
     for name, tensor in [*net.named_parameters(), *net.named_buffers()]:
@@ -115,13 +111,8 @@ class TensorTable(TableDisplay):
 def where(*objects: Any, **named: Any) -> TensorTable:
     """List every tensor in `objects` with its shape, dtype, device, and size in bytes.
 
-    Args:
-        objects: tensors, modules, optimizers, or lists and dicts of them; the table uses the names
-            of the caller's variables.
-        named: the same, with explicit names.
-
-    Raises:
-        TypeError: an argument is not one of these; the message names its type.
+    `objects` are tensors, modules, optimizers, or lists and dicts of them; anything else raises
+    TypeError. The table uses the names of the caller's variables, and those of keyword arguments.
     """
     caller = inspect.currentframe().f_back
     variables = [*caller.f_locals.items(), *caller.f_globals.items()]

@@ -43,10 +43,8 @@ def evaluate(
     """Evaluate `net` on every batch of `loader`, on the device of `net`.
 
     Batches may have any size and be on any device. The counts stay on the device until the end, so
-    the CPU does not wait for each batch. The mode of the network (train or eval) is restored.
-
-    Raises:
-        ValueError: the loader is empty, or the network is on several devices.
+    the CPU does not wait for each batch. The mode of the network (train or eval) is restored. A
+    loader without images raises ValueError.
     """
     device, training = device_of(net), net.training
     counts = torch.zeros(num_classes**2, dtype=torch.int64, device=device)

@@ -31,10 +31,7 @@ def torchrun(*arguments: str | Path, nodes: int = 1, expect_failure: bool = Fals
     Args:
         arguments: options of torchrun, the script, and its options. A string may contain several.
         nodes: number of nodes to emulate; each has its own launcher on this machine.
-        expect_failure: print the failure report instead of raising an error.
-
-    Raises:
-        RuntimeError: the run failed, or this system cannot fork processes.
+        expect_failure: print the failure report instead of raising RuntimeError.
     """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         raise RuntimeError("this system cannot fork processes. On Windows, use WSL.")

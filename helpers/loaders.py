@@ -49,18 +49,16 @@ class EpochOrder(Sampler[int]):
 class ResidentLoader:
     """Yields batches of a dataset that is entirely on `device`, so batches need no transfer.
 
-    A batch is float32 images in [-1, 1], `(batch, 3, 32, 32)`, and int64 labels, `(batch,)`.
+    A batch is float32 images in [-1, 1], `(batch, 3, 32, 32)`, and int64 labels, `(batch,)`; the
+    last batch of an epoch may be smaller. With `shuffle`, each epoch has its own random order,
+    which depends on `seed`.
 
     Args:
         images: uint8 `(N, 3, 32, 32)`; kept as uint8 on the device (50,000 take 154 MB).
         labels: int64 `(N,)`.
-        batch_size: images per batch; the last batch of an epoch may be smaller.
-        device: device of images, labels and batches.
-        shuffle: whether each epoch has its own random order, which depends on `seed`.
 
     Raises:
-        ValueError: `batch_size` is not a positive integer, images and labels differ in number, or
-            the images are not uint8.
+        ValueError: `batch_size`, or the type or the number of the images, is invalid.
     """
 
     def __init__(

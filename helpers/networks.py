@@ -34,13 +34,9 @@ class ClassicNet(nn.Module):
 class ScaledClassicNet(nn.Module):
     """A wider and deeper version of the classic network; `width=1, depth=1` is the original.
 
-    Args:
-        width: multiplies the channels of every convolution and the size of every hidden layer.
-        depth: convolutions in each of the two blocks; those after the first are 3 by 3 and keep
-            the image size.
-
-    Raises:
-        ValueError: `width` or `depth` is not a positive integer.
+    `width` multiplies the channels of every convolution and the size of every hidden layer. Each of
+    the two blocks has `depth` convolutions; those after the first are 3 by 3 and keep the image
+    size.
     """
 
     def __init__(self, width: int = 1, depth: int = 1) -> None:

@@ -19,11 +19,9 @@ OLDEST = {
 
 
 def require() -> None:
-    """Check that every package is installed and new enough.
+    """Raise ModuleNotFoundError if a package is missing or too old.
 
-    Raises:
-        ModuleNotFoundError: the message names each package that is missing or too old, and the
-            command that installs them.
+    The message names each of them, and the command that installs them.
     """
     problems, requirements = [], []
     for name, oldest in OLDEST.items():

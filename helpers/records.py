@@ -29,11 +29,7 @@ class Record:
 
 
 def read(name: str, folder: Path | None = None) -> list[Record]:
-    """Return the records of benchmark `name`, newest first; an empty list if there is no file.
-
-    Args:
-        name: name of the benchmark.
-        folder: the folder of the records; `helpers/recorded` if None.
+    """Return the records of a benchmark, newest first; an empty list if there is no file.
 
     Raises:
         ValueError: the file exists and is not a record.

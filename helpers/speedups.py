@@ -53,13 +53,8 @@ class Speedup:
 class SpeedupStudy:
     """Measures settings of the classic network's training step on one device.
 
-    Args:
-        images: uint8 `(N, 3, 32, 32)`, N at least 512.
-        labels: int64 `(N,)`.
-        device: where to train.
-        rounds: number of runs of each of the two settings in a comparison.
-        seconds: total timed seconds for each setting.
-        skip: names of changes not to measure, with the reason for each.
+    Each comparison has `rounds` runs of each of its two settings, of `seconds` in total. `skip` has
+    the names of changes not to measure, with the reason for each.
     """
 
     def __init__(
@@ -137,9 +132,7 @@ class SpeedupStudy:
 def time_to_accuracy(accuracies: Record, times: Record) -> list[str]:
     """Return a table of speed, training time and test accuracy, one line per training setup.
 
-    Args:
-        accuracies: the record `large_batches`, with the accuracies.
-        times: the record `speedups` of the same machine, with the times per image.
+    `accuracies` is the record `large_batches`, `times` the record `speedups` of the same machine.
     """
     seconds = {each["name"]: each["seconds_per_image"] for each in times.results["cumulative"]}
     per_image = {"4": seconds["resident data"], "512": seconds[f"batch of {LARGE_BATCH}"]}

@@ -81,12 +81,8 @@ Phase = Callable[[str], contextlib.AbstractContextManager[object]]
 class TrainingStep:
     """Runs one training step per call with one config; has its own network, data and optimizer.
 
-    Args:
-        config: the difference from the classic script.
-        images: uint8 `(N, 3, 32, 32)`, on the CPU.
-        labels: int64 `(N,)`, on the CPU.
-        device: where to train.
-        net: the network to train; a new `ClassicNet` if None.
+    Images are uint8 `(N, 3, 32, 32)` and labels int64 `(N,)`, on the CPU; `net` is a new
+    `ClassicNet` if None.
     """
 
     def __init__(

@@ -148,6 +148,13 @@ def train(
         report_progress(note)
         raise KeyboardInterrupt(f"training {note}")
 
+    def raise_diverged() -> None:
+        rates = ", ".join(f"{group['lr']:g}" for group in optimizer.param_groups)
+        raise FloatingPointError(
+            f"the loss is {history.losses[-1]} after {history.steps[-1]} steps: training diverged. "
+            f"Create the network again and choose a learning rate below {rates}."
+        )
+
     steps_per_loss = max(1, history.steps_per_epoch // LOSSES_PER_EPOCH)
     net.train()
     with defer_interrupt() as interrupted, fast_small_batches(device, loader):
@@ -171,7 +178,8 @@ def train(
                 if step % steps_per_loss == 0 or is_last:
                     history.steps.append(epoch * history.steps_per_epoch + step)
                     history.losses.append(loss_sum.item() / loss_count)
-                    _raise_if_diverged(history, optimizer)
+                    if not math.isfinite(history.losses[-1]):
+                        raise_diverged()
                     loss_sum.zero_()
                     loss_count = 0
                 now = time.perf_counter()
@@ -193,15 +201,6 @@ def train(
             if interrupted.is_set() and epoch < epochs:
                 stop()
     return history
-
-
-def _raise_if_diverged(history: History, optimizer: torch.optim.Optimizer) -> None:
-    if not math.isfinite(history.losses[-1]):
-        rates = ", ".join(f"{group['lr']:g}" for group in optimizer.param_groups)
-        raise FloatingPointError(
-            f"the loss is {history.losses[-1]} after {history.steps[-1]} steps: training diverged. "
-            f"Create the network again and choose a learning rate below {rates}."
-        )
 
 
 @contextlib.contextmanager

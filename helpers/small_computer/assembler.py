@@ -48,11 +48,8 @@ def assemble(
     """Parse a program; return its instructions, the cell of each label, and each name's address.
 
     The instructions take the first cells of memory; the data follow in the given order.
-
-    Args:
-        program: the text.
-        data_sizes: the number of cells for each name that the program may use as an address.
-        special: the special instructions that this computer has.
+    `data_sizes` has the number of cells for each name that the program may use as an address,
+    `special` the special instructions that this computer has.
 
     Raises:
         ProgramError: a line cannot be parsed.

@@ -112,11 +112,7 @@ class Lane:
     def execute(
         self, instruction: Instruction, memory: list[Instruction | Number], output: list[Number]
     ) -> int | None:
-        """Execute `instruction` and advance the counter; return the memory cell used, if any.
-
-        Raises:
-            MachineError: the instruction cannot be executed.
-        """
+        """Execute `instruction` and advance the counter; return the memory cell used, if any."""
         opcode, operands = instruction.opcode, instruction.operands
         self.counter += 1
         if opcode.compute is not None:
@@ -309,11 +305,7 @@ class SmallComputer:
         return results
 
     def step(self) -> Step:
-        """Execute one instruction, in every lane that has reached it, and return what happened.
-
-        Raises:
-            MachineError: the computer has halted, or the instruction cannot be executed.
-        """
+        """Execute one instruction, in every lane that has reached it, and return what happened."""
         if self.halted:
             raise MachineError("the computer has halted. Restart it with computer.reset().")
         before = self._cycles
