@@ -1,6 +1,5 @@
 """Training checkpoints: written atomically, and validated before a run resumes from them."""
 
-import io
 import os
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,10 @@ def save(path: Path, state: dict[str, Any]) -> None:
         OSError: the file cannot be written; the old checkpoint is kept.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = io.BytesIO()
-    torch.save(state, content)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:
-            file.write(content.getbuffer())
+            torch.save(state, file)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)

@@ -48,13 +48,12 @@ def saved_bytes_by_layer(net: nn.Module, inputs: Tensor) -> tuple[dict[str, int]
             saved_bytes[layer_names[-1]] = saved_bytes.get(layer_names[-1], 0) + storage.nbytes()
         return tensor.detach()  # Saving it with its graph would create a reference cycle.
 
-    hooks = [
-        layer.register_forward_pre_hook(
-            lambda layer, _, name=name: layer_names.append(f"{name}: {type(layer).__name__}")
-        )
-        for name, layer in net.named_modules()
-        if not list(layer.children())
-    ]
+    hooks = []
+    for path, layer in net.named_modules():
+        if not list(layer.children()):
+            name = f"{path}: {type(layer).__name__}"
+            hook = layer.register_forward_pre_hook(lambda *_, name=name: layer_names.append(name))
+            hooks.append(hook)
     with saved_tensors_hooks(pack, lambda tensor: tensor):
         result = net(inputs)
     for hook in hooks:

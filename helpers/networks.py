@@ -41,9 +41,6 @@ class ScaledClassicNet(nn.Module):
 
     def __init__(self, width: int = 1, depth: int = 1) -> None:
         super().__init__()
-        for name, value in (("width", width), ("depth", depth)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be an integer of at least 1, not {value!r}.")
         layers: list[nn.Module] = []
         channels = 3
         for out in (6 * width, 16 * width):

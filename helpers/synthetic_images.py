@@ -43,8 +43,6 @@ def generate(train: int = 50_000, test: int = 10_000, seed: int = 0) -> tuple[Sp
 
     If a count is divisible by ten, all classes have the same number of these images.
     """
-    if train < 0 or test < 0:
-        raise ValueError(f"train={train}, test={test}: the number of images cannot be negative.")
     return _draw(train, f"train {seed}"), _draw(test, f"test {seed}")
 
 

@@ -81,23 +81,17 @@ class Ratio(_Spread):
         )
 
 
-class Comparison:
+class Comparison(dict[str, Measurement]):
     """Variants measured alternately: a `Measurement` of each, and the `Ratio` of any two."""
-
-    def __init__(self, measurements: Mapping[str, Measurement]) -> None:
-        self.measurements = dict(measurements)
-
-    def __getitem__(self, label: str) -> Measurement:
-        return self.measurements[label]
 
     def ratio(self, label: str, baseline: str | None = None) -> Ratio:
         """Return the speed of `label` relative to `baseline` (by default the first), by round."""
-        baseline = next(iter(self.measurements)) if baseline is None else baseline
+        baseline = next(iter(self)) if baseline is None else baseline
         pairs = zip(self[label].values, self[baseline].values, strict=True)
         return Ratio(label, baseline, tuple(base / seconds for seconds, base in pairs))
 
     def __str__(self) -> str:
-        first, *others = self.measurements
+        first, *others = self
         return "\n".join([str(self[first]), *(str(self.ratio(label)) for label in others)])
 
 
@@ -139,17 +133,13 @@ def compare(
         warm_ups: maps labels to the number of untimed calls before each run; 2 by default.
 
     Raises:
-        ValueError: `rounds` is below 3, `seconds` is not positive, or `variants` is empty.
+        ValueError: `rounds` is below 3.
         RuntimeError: the device is simulated.
     """
     device = torch.device(device)
     raise_if_simulated(device)
-    if not variants:
-        raise ValueError("there is nothing to measure: pass at least one function.")
     if not isinstance(rounds, int) or rounds < 3:
         raise ValueError(f"rounds must be an integer of at least 3, not {rounds!r}.")
-    if not seconds > 0:
-        raise ValueError(f"seconds must be above 0, not {seconds!r}.")
 
     def mean_seconds(call: Callable[[], object], count: int) -> float:
         _wait_for(device)

@@ -12,10 +12,10 @@ from helpers.small_computer.assembler import Address, Instruction, assemble
 from helpers.small_computer.instruction_set import (
     BITS,
     CATEGORIES,
-    FIXED_REGISTERS,
     REGISTERS,
     SPECIAL,
     Number,
+    Opcode,
 )
 from helpers.tables import Table, TableDisplay
 
@@ -103,8 +103,7 @@ class Lane:
     """Registers, flags, and program counter of one lane; all lanes share the memory."""
 
     def __init__(self, number: int, lanes: int) -> None:
-        self.registers: dict[str, Number] = dict.fromkeys(REGISTERS, 0)
-        self.registers |= dict(zip(FIXED_REGISTERS, (number, lanes), strict=True))
+        self.registers = dict.fromkeys(REGISTERS, 0) | {"LANE": number, "LANES": lanes}
         self.flags = {"N": False, "Z": False}
         self.halted = False
         self.counter = 0
@@ -128,13 +127,13 @@ class Lane:
             output.append(self.registers[operands[0]])
         elif opcode.name == "HALT":
             self.halted = True
-        elif self._jumps(instruction):
+        elif self._jumps(opcode):
             self.counter = operands[0]
         return None
 
     def _compute(self, instruction: Instruction) -> None:
         opcode, text = instruction.opcode, f"`{instruction.text}`"
-        values = [self._value(operand) for operand in instruction.operands]
+        values = [self.registers.get(operand, operand) for operand in instruction.operands]
         try:
             result = opcode.compute(*values)
         except (ZeroDivisionError, TypeError, ValueError) as error:
@@ -155,12 +154,8 @@ class Lane:
         if opcode.name != "CMP":
             self.registers[instruction.operands[0]] = result
 
-    def _jumps(self, instruction: Instruction) -> bool:
-        flag, expected = instruction.opcode.condition or ("", None)
-        return not flag or self.flags[flag] == expected
-
-    def _value(self, operand: str | Number) -> Number:
-        return self.registers[operand] if isinstance(operand, str) else operand
+    def _jumps(self, opcode: Opcode) -> bool:
+        return opcode.condition is None or self.flags[opcode.condition[0]] == opcode.condition[1]
 
     def _cell(self, instruction: Instruction, address: Address) -> int:
         if address.index is None:
@@ -181,18 +176,18 @@ class Lane:
         if opcode.name == "HALT":
             return translate("the computer stops")
         if opcode.category == "control flow":
-            outcome = translate("no jump")
-            if self._jumps(instruction):
-                outcome = translate("jump to cell {cell}", cell=operands[0])
+            found = translate("no jump")
+            if self._jumps(opcode):
+                found = translate("jump to cell {cell}", cell=operands[0])
             if opcode.condition is None:
-                return outcome
+                return found
             flag = opcode.condition[0]
             value = int(self.flags[flag])
-            return translate("{flag} is {value}: {found}", flag=flag, value=value, found=outcome)
+            return translate("{flag} is {value}: {found}", flag=flag, value=value, found=found)
         name, number = operands[0], self.registers[operands[0]]
         value = format_number(number)
         if opcode.name == "CMP":
-            other = self._value(operands[1])
+            other = self.registers.get(operands[1], operands[1])
             texts = {"other": format_number(other), "difference": format_number(number - other)}
             return translate("{value} - {other} is {difference}", value=value, **texts)
         if opcode.name == "OUT":
@@ -246,8 +241,7 @@ class SmallComputer:
         sizes = {name: len(block) for name, block in blocks.items()}
         self.program, self.labels, self.addresses = assemble(program, sizes, special)
         self._initial = [*self.program, *chain.from_iterable(blocks.values())]
-        self._width = memory_width
-        self._lane_count = lanes
+        self._width, self._lane_count = memory_width, lanes
         self.reset()
 
     def reset(self) -> "SmallComputer":
@@ -387,8 +381,8 @@ class SmallComputer:
         caption = translate("memory")
         if count := len(self.memory) - len(rows):
             caption = translate("memory ({count} more cells of data)", count=count)
-        next_cell = min((lane.counter for lane in self.lanes if not lane.halted), default=math.inf)
-        marked = [next_cell] if next_cell < len(self.program) else []
+        next_cells = [lane.counter for lane in self.lanes if not lane.halted]
+        marked = [cell for cell in next_cells if cell == min(next_cells) < len(self.program)]
         columns = (translate("cell"), translate("name"), translate("contents"))
         return Table(columns, rows, marked=marked, caption=caption)
 
