@@ -30,13 +30,6 @@ def test_chooses_the_cpu_without_an_accelerator(name):
     assert try_all_gpus() == [torch.device("cpu")]
 
 
-def test_chosen_accelerator_has_an_index(monkeypatch):
-    monkeypatch.setattr(
-        torch.accelerator, "current_accelerator", lambda check_available: torch.device("mps")
-    )
-    assert choose_device("auto") == torch.device("mps:0")
-
-
 @without_accelerator
 @pytest.mark.parametrize("name", ["cuda:0", "gpu", "cpu:1", 0])
 def test_rejects_unusable_device_and_lists_usable_ones(name):
@@ -58,6 +51,8 @@ def test_where_uses_the_callers_variable_names():
     assert [row.bytes for row in rows] == [24, 24, 48]
     a, b = torch.zeros(1), torch.zeros(1, device="meta")
     assert where(a, b).devices() == {"cpu", "meta"}
+    with pytest.raises(TypeError, match="`text` is a str"):
+        where(text="hello")
 
 
 def test_where_lists_parameters_buffers_gradients_and_optimizer_state():
@@ -69,11 +64,6 @@ def test_where_lists_parameters_buffers_gradients_and_optimizer_state():
     assert names[:2] == ["net.0.weight", "net.0.weight.grad"]
     assert "net.1.running_mean" in names
     assert "optimizer.state[net.0.weight].momentum_buffer" in names
-
-
-def test_where_rejects_values_without_tensors():
-    with pytest.raises(TypeError, match="`text` is a str"):
-        where(text="hello")
 
 
 def test_count_fetches_counts_single_numbers_only():

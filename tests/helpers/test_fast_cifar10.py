@@ -8,8 +8,8 @@ import torch
 import simulated_cuda
 from helpers import synthetic_images
 from helpers.fast_cifar10 import augmentation, training
-from helpers.fast_cifar10.augmentation import augment, batches, on_device
-from helpers.fast_cifar10.network import FastNet, Group, whitening_filters
+from helpers.fast_cifar10.augmentation import augment, augmented_views, batches, on_device
+from helpers.fast_cifar10.network import FastNet, whitening_filters
 from helpers.fast_cifar10.optimizers import Muon, orthogonalize
 from helpers.fast_cifar10.recipes import ABLATIONS, CPU, GPU, ablate, active_techniques
 from helpers.fast_cifar10.training import Trainer
@@ -38,16 +38,6 @@ def numbered_image():
     return (7 * rows + columns).to(torch.uint8)[None, :, :, None].expand(1, 32, 32, 3).contiguous()
 
 
-def pixels(x):
-    mean, std = torch.tensor(augmentation.MEAN) * 255, torch.tensor(augmentation.STD) * 255
-    return (x * std[:, None, None] + mean[:, None, None]).round().to(torch.uint8)
-
-
-def augmented_pixels(images, mirrored=False, shift=(0, 0)):
-    x = augment(images, torch.tensor([0]), torch.tensor([mirrored]), torch.tensor([shift]))
-    return pixels(x)[0, 0]
-
-
 @pytest.mark.parametrize(("size", "settings"), [(32, GPU), (32, CPU), (24, CPU)])
 def test_images_of_any_size_become_ten_logits(size, settings):
     net = FastNet(replace(settings, widths=(8, 8, 8)))
@@ -55,25 +45,12 @@ def test_images_of_any_size_become_ten_logits(size, settings):
 
 
 def test_whitened_patches_are_uncorrelated_with_equal_variance():
-    images = synthetic_images.generate(train=300, test=0)[0].images
-    x = augment(*identity_augmentation(on_device(images, torch.zeros(300), "cpu")[0]))
+    images, _ = on_device(*synthetic_images.generate(train=300, test=0)[0], "cpu")
+    ((_, x),) = augmented_views(images, views=False)
     filters = whitening_filters(x, 3, floor=0.0)
     outputs = torch.nn.functional.conv2d(x, filters).permute(0, 2, 3, 1).reshape(-1, 27)
     second_moments = outputs.T @ outputs / len(outputs)
     assert torch.allclose(second_moments, torch.eye(27), atol=0.02)
-
-
-def identity_augmentation(images):
-    count = len(images)
-    return images, torch.arange(count), torch.zeros(count) > 0, torch.zeros(count, 2).long()
-
-
-@pytest.mark.parametrize("dirac", [True, False])
-def test_group_starts_as_identity_only_on_request(dirac):
-    group = Group(4, 8, "relu", dirac)
-    group.start_as_identity()
-    x = torch.randn(2, 4, 8, 8)
-    assert torch.equal(group.conv1(x)[:, :4], x) == dirac
 
 
 @pytest.mark.parametrize("shift", [(0, 0), (-1, 2)])
@@ -83,23 +60,22 @@ def test_shifted_image_is_a_crop_of_the_padded_image(numbered_image, shift, mirr
     image = image.flip(2) if mirrored else image
     padded = torch.nn.functional.pad(image[None], (2,) * 4, "reflect")[0, 0]
     top, left = 2 + shift[0], 2 + shift[1]
-    crop = padded[top : top + 32, left : left + 32].to(torch.uint8)
-    assert torch.equal(augmented_pixels(numbered_image, mirrored, shift), crop)
+    crop = padded[top : top + 32, left : left + 32]
+    flags = torch.tensor([mirrored])
+    x = augment(numbered_image, torch.tensor([0]), flags, torch.tensor([shift]))
+    pixels = 255 * (x[0, 0] * augmentation.STD[0] + augmentation.MEAN[0])
+    assert torch.equal(pixels.round(), crop)
 
 
 @pytest.mark.parametrize("shape", [(16, 40), (40, 16)])
 def test_orthogonalize_brings_singular_values_near_one(shape):
-    values = torch.linalg.svdvals(orthogonalize(torch.randn(1, *shape), steps=5)[0])
-    assert values.min() > 0.5
-    assert values.max() < 1.5
-
-
-def test_orthogonalize_on_gpu_handles_gradients_beyond_the_range_of_float16():
-    matrices = 1e6 * torch.randn(2, 8, 24)
+    matrices = 1e6 * torch.randn(1, *shape)  # beyond the range of float16
+    values = torch.linalg.svdvals(orthogonalize(matrices, steps=5)[0])
+    assert 0.5 < values.min() < values.max() < 1.5
     with simulated_cuda.simulated():
-        result = orthogonalize(matrices.to("cuda")).cpu()
+        result = orthogonalize(matrices.to("cuda"), steps=5).cpu()
     assert result.dtype == torch.float16
-    assert torch.allclose(result.float(), orthogonalize(matrices), atol=0.01)
+    assert torch.allclose(result.float(), orthogonalize(matrices, steps=5), atol=0.02)
 
 
 def test_learning_rate_of_muon_is_the_relative_size_of_a_step():
@@ -121,49 +97,11 @@ def test_every_technique_can_be_removed_and_training_still_runs(technique, synth
 def test_network_learns_synthetic_images(synthetic_data):
     settings = replace(TINY, widths=(16, 16, 32), muon_lr=0.24, epochs=5)
     trainer = Trainer(settings, *synthetic_images.generate(train=1000, test=0)[0], "cpu")
-    trainer.run()
-    assert trainer.accuracy(*on_device(*synthetic_data[1], "cpu")) > 0.4
-
-
-def test_the_same_seed_gives_the_same_weights_on_a_used_trainer(synthetic_data):
-    trainer = Trainer(replace(TINY, epochs=0.5), *synthetic_data[0], "cpu")
     trainer.run(seed=1)
     first = trainer.net.head.weight.clone()
-    trainer.run(seed=2)
-    assert not torch.equal(trainer.net.head.weight, first)
-    trainer.run(seed=1)
+    assert trainer.accuracy(*on_device(*synthetic_data[1], "cpu")) > 0.4
+    trainer.run(seed=1)  # a used trainer starts from new weights
     assert torch.equal(trainer.net.head.weight, first)
-
-
-@pytest.mark.parametrize("fastest", [1, 2])
-def test_cpu_uses_the_faster_number_of_threads(synthetic_data, monkeypatch, fastest):
-    trainer = Trainer(TINY, *synthetic_data[0], "cpu")
-    monkeypatch.setattr(training, "THREADS", 2)
-
-    def run(steps):
-        return training.Run(seconds=1.0 if torch.get_num_threads() == fastest else 2.0)
-
-    monkeypatch.setattr(trainer, "run", run)
-    assert trainer.choose_threads() == fastest
-    assert torch.get_num_threads() == fastest
-
-
-@pytest.mark.parametrize("lr_decay", [True, False])
-def test_learning_rates_end_near_zero_unless_they_are_constant(
-    synthetic_data, monkeypatch, lr_decay
-):
-    trainer = Trainer(replace(TINY, lr_decay=lr_decay), *synthetic_data[0], "cpu")
-    optimizers = []
-    original = training.make_optimizers
-    monkeypatch.setattr(
-        training, "make_optimizers", lambda *args: optimizers.extend(original(*args)) or optimizers
-    )
-    trainer.run(steps=10)
-    biases, first = optimizers[0].param_groups[1], optimizers[0].param_groups[0]
-    decay = 0.1 if lr_decay else 1.0
-    assert optimizers[1].param_groups[0]["lr"] == pytest.approx(decay * TINY.muon_lr)
-    assert biases["lr"] == pytest.approx(decay * biases["initial_lr"])
-    assert first["lr"] == 0.0  # the first layer stops learning early
 
 
 def test_loss_of_nan_or_infinity_raises_an_error_that_says_what_to_change(synthetic_data):

@@ -16,10 +16,9 @@ def fake_versions(monkeypatch, versions):
     """Pretend that `versions` are installed; None means a missing package."""
 
     def version(name):
-        installed = versions.get(name, packages.OLDEST[name])
-        if installed is None:
+        if name in versions and versions[name] is None:
             raise metadata.PackageNotFoundError(name)
-        return installed
+        return versions.get(name, packages.OLDEST[name])
 
     monkeypatch.setattr(metadata, "version", version)
 

@@ -1,15 +1,12 @@
 """The small computer: programs, their results and costs, several lanes, tables, and errors."""
 
 import random
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import torch
 
-from helpers.small_computer import INSTRUCTION_SET, Cost, MachineError, ProgramError, SmallComputer
-from helpers.small_computer.instruction_set import CATEGORIES
+from helpers.small_computer import MachineError, ProgramError, SmallComputer
 from helpers.tables import Table
 
 RELU = """
@@ -105,7 +102,6 @@ def test_jump_depends_on_its_flag(jump, jumping_values):
             "line 2: there is no instruction STOER. Did you mean STORE?",
         ),
         ("SET A, 1_000\nHALT", "1_000 is not a register or a number"),
-        ("SET A, nan\nHALT", "nan is not a register or a number"),
         ("RELU A\nHALT", "special=['RELU']"),
         ("LOAD A x\nHALT", "write LOAD register, address, with commas"),
         ("HALT A", "write HALT, with commas"),
@@ -136,7 +132,6 @@ def test_mistake_in_a_program_is_located_and_explained(program, part):
         ("again: JUMP again", r"stopped after 1,000 .* cell 0, `JUMP again`"),
         ("SET A, 1", r"cell 1, which holds the number 1.*must end with HALT"),
         ("SET I, 3\nLOAD A, x[I]\nHALT", r"I = 3 .* x\[0\] to x\[2\]"),
-        ("SET I, -1\nLOAD A, x[I]\nHALT", r"I = -1 .* x\[0\] to x\[2\]"),
         ("SET I, 0.5\nSTORE A, x[I]\nHALT", r"I = 0\.5 .* x\[0\] to x\[2\]"),
         ("SET A, 4\nDIV A, 0\nHALT", "`DIV A, 0` divides 4 by zero"),
         ("SET A, 3\nagain: MUL A, A\nJUMP again", "does not fit in a register of 64 bits"),
@@ -153,7 +148,6 @@ def test_program_that_cannot_continue_is_stopped_with_a_reason(program, message)
     ("error", "message", "options"),
     [
         (TypeError, "x must be a number or a list of numbers", {"x": [1, "2"]}),
-        (TypeError, "x must be a number or a list of numbers", {"x": []}),
         (TypeError, "x must be a number or a list of numbers", {"x": True}),
         (ValueError, "lanes must be a positive integer", {"lanes": 0}),
         (ValueError, "memory_width must be a positive integer", {"memory_width": 1.5}),
@@ -202,25 +196,10 @@ def test_stepping_and_running_end_in_the_same_state_until_reset():
     assert stepped.run().instructions == 6
 
 
-def test_out_shows_numbers_on_the_screen():
-    computer = SmallComputer("SET A, 3\nOUT A\nADD A, 1\nOUT A\nHALT")
-    assert computer.trace().steps[1].effect == "the screen shows 3"
-    assert computer.output == [3, 4]
-    assert "screen           3 4" in repr(computer)
-    assert computer.reset().output == []
-
-
-@pytest.mark.parametrize(
-    "values", [[1, -2, 3], (1, -2, 3), torch.tensor([1, -2, 3]), np.array([1, -2, 3])]
-)
-def test_accepts_data_as_list_tuple_tensor_or_array(values):
-    assert run_relu(1, values)["y"] == [1, 0, 3]
-
-
 def test_data_keep_their_form_except_that_a_matrix_becomes_a_list():
-    computer = SmallComputer("HALT", x=torch.tensor([[1, 2], [3, 4]]), y=[5], z=6)
-    assert (computer["x"], computer["y"], computer["z"]) == ([1, 2, 3, 4], [5], 6)
-    with pytest.raises(KeyError, match=r"'w'; the names are .'x', 'y', 'z'."):
+    computer = SmallComputer("HALT", x=torch.tensor([[1, 2], [3, 4]]), y=np.array([5]), z=6, t=(7,))
+    assert [computer[name] for name in "xyzt"] == [[1, 2, 3, 4], [5], 6, [7]]
+    with pytest.raises(KeyError, match=r"'w'; the names are .'x', 'y', 'z', 't'."):
         computer["w"]
 
 
@@ -262,19 +241,6 @@ def test_only_narrow_memory_with_different_cells_makes_lanes_wait():
     assert SmallComputer("LOAD A, n\nHALT", lanes=64, memory_width=1, n=3).run().cycles == 4 + 1
 
 
-def test_last_lane_wins_when_all_store_to_one_cell():
-    computer = SmallComputer("SET A, LANE\nSTORE A, y\nHALT", lanes=5, y=0)
-    computer.run()
-    assert computer["y"] == 4
-
-
-def test_instruction_set_lists_every_instruction_by_category():
-    categories = [row[0] for row in INSTRUCTION_SET.rows]
-    assert len(categories) == 24
-    assert list(dict.fromkeys(categories)) == list(CATEGORIES)
-    assert categories == sorted(categories, key=CATEGORIES.index)
-
-
 def test_computer_shows_program_and_data_in_one_memory_as_text_and_html():
     computer = SmallComputer(RELU, x=-3, y=7)
     rows = [line.split() for line in repr(computer).partition("memory")[2].splitlines()[2:]]
@@ -292,19 +258,9 @@ def test_long_data_and_many_lanes_are_truncated_with_a_count():
     assert "processor (24 more lanes)" in shown
 
 
-def test_cost_shows_lanes_only_if_there_are_several():
-    assert "lanes" not in repr(Cost(instructions=5, cycles=9, lane_slots_used=5))
-    assert "lanes busy      50%" in repr(Cost(instructions=5, cycles=9, lanes=2, lane_slots_used=5))
-
-
 def test_table_is_aligned_text_or_escaped_html_with_marked_rows():
     table = Table(("name", "n"), [("a", "1"), ("<b>def", "1,000")], marked=[1])
     assert repr(table) == "  name        n\n  a           1\n> <b>def  1,000"
     assert "&lt;b&gt;" in table._repr_html_()
     assert table._repr_html_().count("background") == 1
     assert repr(Table(("name", "n"), [])) == "name  n"
-
-
-def test_import_does_not_import_matplotlib():
-    code = "import sys, helpers.small_computer; sys.exit('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -22,12 +22,7 @@ def sleep(monkeypatch):
     return advance
 
 
-def test_median_is_per_call(sleep):
-    measurement = measure(lambda: sleep(0.002), runs=3, seconds=0.06)
-    assert measurement.median == pytest.approx(0.002)
-
-
-def test_slow_first_call_is_not_in_the_result(sleep):
+def test_result_is_per_call_without_the_slow_first_call(sleep):
     first = [True]
 
     def call():
@@ -44,20 +39,12 @@ def test_each_run_after_another_function_is_warmed_up_by_two_calls(sleep):
         order.append(name)
         sleep(1.0)
 
-    compare({"a": lambda: call("a"), "b": lambda: call("b")}, rounds=3, seconds=0.1)
+    variants = {"a": lambda: call("a"), "b": lambda: call("b")}
+    compare(variants, rounds=3, seconds=0.1)
     assert "".join(order) == "aabb" + 3 * "aaabbb"
     order.clear()
-    variants = {"a": lambda: call("a"), "b": lambda: call("b")}
     compare(variants, rounds=3, seconds=0.1, warm_ups={"b": 0})
     assert "".join(order) == "aabb" + 3 * "aaab"
-
-
-def test_verdict_does_not_depend_on_the_order():
-    generator = torch.Generator().manual_seed(1)
-    for noise in torch.randn(500, 5, generator=generator, dtype=torch.float64):
-        values = tuple((1.05 * (0.05 * noise).exp()).tolist())
-        inverse = tuple(1 / value for value in values)
-        assert Ratio("a", "b", values).differs == Ratio("b", "a", inverse).differs
 
 
 @pytest.mark.parametrize("rounds", [3, 4, 7, 12])
@@ -69,18 +56,9 @@ def test_fewer_than_five_percent_of_equal_functions_are_reported_as_different(ro
     assert wrong < 2000 / 20
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"rounds": 2}, "at least 3, not 2"),
-        ({"variants": {}}, "nothing to measure"),
-        ({"seconds": 0}, "above 0"),
-        ({"seconds": float("nan")}, "above 0"),
-    ],
-)
-def test_invalid_input_is_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        compare(**({"variants": {"a": lambda: None}} | arguments))
+def test_fewer_than_three_rounds_are_refused():
+    with pytest.raises(ValueError, match="at least 3, not 2"):
+        measure(lambda: None, runs=2)
 
 
 @pytest.mark.parametrize(
@@ -92,13 +70,9 @@ def test_format_duration_chooses_the_unit(seconds, text):
 
 
 def test_comparison_has_one_line_per_function():
-    comparison = Comparison(
-        {
-            "old": Measurement("old", (0.002,) * 7, "cpu"),
-            "new": Measurement("new", (0.001,) * 7, "cpu"),
-        }
-    )
-    assert str(comparison).splitlines() == [
+    seconds = {"old": 0.002, "new": 0.001}
+    measurements = {name: Measurement(name, (s,) * 7, "cpu") for name, s in seconds.items()}
+    assert str(Comparison(measurements)).splitlines() == [
         "old: 2.00 ms (IQR 0.00 us, 7 runs)",
         "new: 2.00 times as fast (relative to old; median 2.00, quartiles 2.00 to 2.00, 7 rounds)",
     ]

@@ -6,12 +6,9 @@ import re
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from bs4 import BeautifulSoup
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from matplotlib.colors import to_hex, to_rgb
-from nbconvert import HTMLExporter
-from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
 from helpers import lesson
@@ -53,14 +50,6 @@ def test_html_png_and_plain_text_have_the_alt_text(output):
     assert not plt.get_fignums()
 
 
-def test_exported_page_has_the_figure_once_with_its_alt_text(output):
-    stored = new_output("display_data", output.data, metadata=output.metadata)
-    notebook = new_notebook(cells=[new_code_cell("plot()", outputs=[stored])])
-    page, _ = HTMLExporter().from_notebook_node(notebook)
-    (image,) = BeautifulSoup(page, "html.parser").find_all("img")
-    assert image["alt"] == 'x < y & "z"'
-
-
 def test_rejects_figure_without_alt_text():
     figure, _ = new_figure()
     with pytest.raises(ValueError, match="needs alt text"):
@@ -68,31 +57,15 @@ def test_rejects_figure_without_alt_text():
     plt.close(figure)
 
 
-def png_of(pixels) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, format="png")
-    return file.getvalue()
-
-
-def pixels_of(png: bytes):
-    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
-
-
-def test_photograph_keeps_all_colors():
-    noise = np.random.default_rng(0).integers(0, 256, (100, 100, 3), dtype=np.uint8)
-    assert (pixels_of(small_png(png_of(noise))) == noise).all()
-
-
-def test_drawing_is_stored_with_a_palette_and_looks_the_same():
-    figure, axis = new_figure()
-    for height in range(len(COLORS)):
-        axis.plot([0, 1], [0, height])
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format="png", dpi=110)
-    plt.close(figure)
-    small = small_png(drawn.getvalue())
-    assert len(small) < 0.6 * len(drawn.getvalue())
-    assert np.abs(pixels_of(small) - pixels_of(drawn.getvalue())).mean() < 0.5
+def test_drawing_gets_a_palette_and_looks_the_same_and_photograph_keeps_its_colors():
+    for shape, tolerance in (((1, 100, 3), 0.5), ((100, 100, 3), 0)):
+        noise = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+        pixels = noise.repeat(len(noise[0]) // len(noise), axis=0)
+        file = io.BytesIO()
+        Image.fromarray(pixels).save(file, format="png")
+        small = Image.open(io.BytesIO(small_png(file.getvalue())))
+        assert small.mode == ("P" if tolerance else "RGB")
+        assert np.abs(np.asarray(small.convert("RGB")).astype(int) - pixels).mean() <= tolerance
 
 
 def luminance(color: str) -> float:
@@ -105,21 +78,6 @@ def luminance(color: str) -> float:
 def contrast(first: str, second: str) -> float:
     light, dark = sorted((luminance(first), luminance(second)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
-
-
-def test_lines_and_small_text_contrast_with_their_background():
-    assert all(contrast(color, "white") >= 3 for color in COLORS[:5])
-    assert all(contrast(DARK_RED, area) >= 4.5 for area in ("white", CPU_AREA, GPU_AREA))
-
-
-@pytest.mark.parametrize("color", [*COLORS, "#F3F8FC", "#777777", "#757575"])
-def test_labels_on_areas_are_readable(color):
-    assert contrast(text_color_on(color), color) >= 4.5
-
-
-def test_each_device_has_one_color():
-    assert device_color("cpu (x86_64, 2 cores)") == device_color("1 CPU thread") == CPU_COLOR
-    assert device_color("cuda:0 (Tesla T4)") == GPU_COLOR != CPU_COLOR
 
 
 STYLE = re.compile(r'style="([^"]*)"')
@@ -149,11 +107,18 @@ def test_box_is_readable_and_stands_out_in_both_themes(style):
         assert max(contrast(border_color, theme), contrast(values["background"], theme)) >= 3
 
 
-def test_default_colors_of_lines_and_bars_are_not_device_colors():
-    figure, axis = new_figure()
-    drawn = set()
-    for _ in range(2 * len(COLORS)):
+def test_colors_contrast_with_their_background():
+    assert all(contrast(color, "white") >= 3 for color in COLORS[:5])
+    assert all(contrast(DARK_RED, area) >= 4.5 for area in ("white", CPU_AREA, GPU_AREA))
+    for color in (*COLORS, "#F3F8FC", "#777777", "#757575"):
+        assert contrast(text_color_on(color), color) >= 4.5
+
+
+def test_devices_have_colors_that_lines_and_bars_do_not_get_by_default():
+    assert device_color("cpu (x86_64, 2 cores)") == device_color("1 CPU thread") == CPU_COLOR
+    assert device_color("cuda:0 (Tesla T4)") == GPU_COLOR != CPU_COLOR
+    _, axis = new_figure()
+    for _ in COLORS:
         (line,), (bar,) = axis.plot([0, 1]), axis.bar([0], [1])
-        drawn |= {to_hex(line.get_color()).upper(), to_hex(bar.get_facecolor()).upper()}
-    plt.close(figure)
-    assert not drawn & {CPU_COLOR, GPU_COLOR}
+        colors = {to_hex(line.get_color()).upper(), to_hex(bar.get_facecolor()).upper()}
+        assert not colors & {CPU_COLOR, GPU_COLOR}
