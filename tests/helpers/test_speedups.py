@@ -43,13 +43,8 @@ def test_failed_compilation_affects_its_own_change_only(dataset, monkeypatch):
 
 
 def test_measures_a_change(dataset):
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        study = SpeedupStudy(*dataset, "cpu", rounds=3, seconds=0.01)
-        speedup = study.measure(StepConfig(resident=True), "larger", {"batch_size": 512})
-    finally:
-        torch.set_num_threads(before)
+    study = SpeedupStudy(*dataset, "cpu", rounds=3, seconds=0.01)
+    speedup = study.measure(StepConfig(resident=True), "larger", {"batch_size": 512})
     assert speedup.ratio > 0  # busy machines measure anything
     assert 0 < speedup.seconds_per_image < 1
 

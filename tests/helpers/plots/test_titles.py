@@ -114,10 +114,6 @@ FIGURES = [
         'Batch 64: "resident" is 240.0 times as fast as "PIL"',
     ),
     (
-        lambda: speed.plot_transfers([1, 2], {"pageable": [1.0, 5.0], "pinned": [1.0, 20.0]}, "x"),
-        "Large copies: pinned memory is 4.0 times as fast as pageable\nx",
-    ),
-    (
         lambda: plot_speedups(CUMULATIVE, where="a machine"),
         "Changes that help: 1 of 3; training with them is 2.0 times as fast\na machine",
     ),
@@ -152,12 +148,6 @@ FIGURES = [
 def test_title_states_the_finding(draw, finding):
     figure = draw()
     assert finding in (figure.get_suptitle() or figure.axes[0].get_title())
-
-
-def test_last_of_several_crossings_at_shared_sizes_is_used():
-    assert 16 < speed.crossing(CPU, gpu(1e-4, 8e-4, 1e-4, 0.5e-4)) < 64
-    wide = Curve("a GPU", "cuda", (1, 4, 64, 1024), (1, 16e-4, 0.5e-4, 1e-6))
-    assert 4 < speed.crossing(CPU, wide) < 64
 
 
 def test_confusion_matrix_handles_class_without_images():
