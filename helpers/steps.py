@@ -134,27 +134,22 @@ class TrainingStep:
 def unsupported_reason(config: StepConfig, device: torch.device | str) -> str:
     """Return why this machine cannot run `config` on `device`, or "" if it probably can.
 
-    `torch.compile` is not checked: it can fail in many ways, in the first step.
+    Autocast to bfloat16 is tested with a small convolution: older systems raise an error (macOS
+    before 14, on mps) or warn and compute in float32. `torch.compile` is not tested: it can fail in
+    many ways, in the first step.
     """
     kind = torch.device(device).type
     if config.one_thread and kind != "cpu":
         return "the number of threads matters only on a CPU"
-    if config.bf16 and not supports_bf16_autocast(device):
+    dtype = torch.bfloat16
+    if config.bf16:
+        try:
+            with warnings.catch_warnings(action="ignore"), torch.autocast(kind, torch.bfloat16):
+                output = nn.Conv2d(1, 1, 1, device=device)(torch.zeros(1, 1, 2, 2, device=device))
+            output.sum().backward()
+            dtype = output.dtype
+        except (RuntimeError, TypeError, AssertionError):
+            dtype = None
+    if dtype != torch.bfloat16:
         return f"autocast to bfloat16 is not supported on {kind} on this machine"
     return ""
-
-
-def supports_bf16_autocast(device: torch.device | str) -> bool:
-    """Return whether autocast to bfloat16 works on `device`, tested with a small convolution.
-
-    Older systems raise an error (macOS before 14, on mps) or warn and compute in float32.
-    """
-    kind = torch.device(device).type
-    try:
-        with warnings.catch_warnings(action="ignore"), torch.autocast(kind, torch.bfloat16):
-            images = torch.zeros(1, 1, 2, 2, device=device)
-            output = nn.Conv2d(1, 1, 1, device=device)(images)
-        output.sum().backward()
-    except (RuntimeError, TypeError, AssertionError):
-        return False
-    return output.dtype == torch.bfloat16

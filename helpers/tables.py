@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 _CELL = "padding:0.1em 0.7em;white-space:pre;text-align:"
@@ -10,21 +11,14 @@ _NUMBER = re.compile(r"-?[\d,.]+(e[+-]\d+)?%?")
 MARKED_STYLE = "background:#FFF0C2;color:#1a1a1a"
 
 
+@dataclass(repr=False)
 class Table:
     """Rows of text under column names; `marked` rows get a background color or, in text, a `>`."""
 
-    def __init__(
-        self,
-        columns: Sequence[str],
-        rows: Sequence[Sequence[str]],
-        *,
-        marked: Sequence[int] = (),
-        caption: str = "",
-    ) -> None:
-        self.columns = tuple(columns)
-        self.rows = [tuple(row) for row in rows]
-        self.marked = frozenset(marked)
-        self.caption = caption
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    marked: Sequence[int] = ()
+    caption: str = ""
 
     def _alignments(self) -> list[str]:
         """Return "right" for each column that holds only numbers, else "left"."""

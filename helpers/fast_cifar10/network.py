@@ -4,6 +4,8 @@ The design is that of Keller Jordan's airbench (2024, arXiv 2404.00498), which b
 (tysam-code, 2023) and cifar10-fast (David Page, 2019).
 """
 
+from itertools import pairwise
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -22,9 +24,8 @@ class FastNet(nn.Module):
         self.whiten = nn.Conv2d(3, first, kernel, settings.stride, padding=(kernel - 1) // 2)
         self.whiten.weight.requires_grad_(not settings.whiten)
         sizes = (first, *settings.widths)
-        self.groups = nn.Sequential(
-            *(Group(sizes[i], sizes[i + 1], activation, settings.dirac) for i in range(3))
-        )
+        groups = (Group(*pair, activation, settings.dirac) for pair in pairwise(sizes))
+        self.groups = nn.Sequential(*groups)
         self.activation = activation
         self.head = nn.Linear(sizes[-1], 10, bias=False)
         self.reset()

@@ -113,7 +113,6 @@ def set_learning_rates(
     They decay linearly to zero; without `lr_decay`, they stay constant.
     """
     for group in optimizer.param_groups:
-        factor = (
-            1 - progress / group["decay_end"] if lr_decay else float(progress < group["decay_end"])
-        )
+        end = group["decay_end"]
+        factor = 1 - progress / end if lr_decay else float(progress < end)
         group["lr"] = group["initial_lr"] * max(0.0, factor)

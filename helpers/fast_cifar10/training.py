@@ -42,15 +42,13 @@ class Trainer:
         self.batch_size = min(settings.batch_size, len(labels))
         self.net = FastNet(settings).to(self.device, memory_format=torch.channels_last)
 
-        def compile_if_enabled(function: Callable[..., Tensor], mode: str) -> Callable[..., Tensor]:
-            if not settings.compiled:
-                return function
-            return torch.compile(function, mode=mode, dynamic=False)
-
-        self._compiled_loss = compile_if_enabled(self._loss, "max-autotune")
-        self._predict_batch = compile_if_enabled(self.net, "max-autotune")
-        self._augment = compile_if_enabled(augment, "default")
-        self._orthogonalize = compile_if_enabled(orthogonalize, "default")
+        self._compiled_loss, self._predict_batch = self._loss, self.net
+        self._augment, self._orthogonalize = augment, orthogonalize
+        if settings.compiled:
+            self._compiled_loss = torch.compile(self._loss, mode="max-autotune", dynamic=False)
+            self._predict_batch = torch.compile(self.net, mode="max-autotune", dynamic=False)
+            self._augment = torch.compile(augment, dynamic=False)
+            self._orthogonalize = torch.compile(orthogonalize, dynamic=False)
 
     def warm_up(self) -> float:
         """Compile and warm up with a few steps and predictions; return the time in seconds."""

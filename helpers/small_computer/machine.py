@@ -92,10 +92,12 @@ class Trace(TableDisplay):
                 rows.append([*row, lanes, str(step.cycles)])
             else:
                 rows.append([*row, step.effect, *step.registers.values(), *map(str, step.flags)])
-        columns = [translate("what happens"), *(self.steps[0].registers if rows else ()), "N", "Z"]
+        columns = [translate("step"), translate("cell"), translate("instruction")]
         if several:
-            columns = [translate("lanes"), translate("cycles")]
-        columns = [translate("step"), translate("cell"), translate("instruction"), *columns]
+            columns += [translate("lanes"), translate("cycles")]
+        else:
+            names = self.steps[0].registers if self.steps else ()
+            columns += [translate("what happens"), *names, "N", "Z"]
         return Table(columns, rows)
 
 
@@ -249,7 +251,7 @@ class SmallComputer:
         self.memory: list[Instruction | Number] = list(self._initial)
         self.lanes = [Lane(number, self._lane_count) for number in range(self._lane_count)]
         self.output: list[Number] = []  # what OUT has sent to the screen
-        self._fetched = self._cycles = self._slots = 0
+        self._cycles = self._slots = 0
         self._categories = Counter[str]()
         return self
 
@@ -262,7 +264,7 @@ class SmallComputer:
     def cost(self) -> Cost:
         """The cost of the run so far."""
         counts = {name: self._categories[name] for name in CATEGORIES if self._categories[name]}
-        return Cost(self._fetched, self._cycles, counts, len(self.lanes), self._slots)
+        return Cost(sum(counts.values()), self._cycles, counts, len(self.lanes), self._slots)
 
     def __getitem__(self, name: str) -> Number | list[Number]:
         """Return the data called `name` from memory: a number, or a list if a list was given."""
@@ -306,7 +308,7 @@ class SmallComputer:
         cell, instruction, running = self._advance()
         first = running[0]
         return Step(
-            number=self._fetched,
+            number=self._categories.total(),
             cell=cell,
             instruction=instruction.text,
             active=tuple(lane in running for lane in self.lanes),
@@ -336,7 +338,6 @@ class SmallComputer:
         except MachineError as error:
             raise MachineError(f"cell {cell}: {error}") from None
         times = math.ceil(len(cells) / (self._width or len(cells)))
-        self._fetched += 1
         self._cycles += instruction.opcode.cycles * times
         self._slots += len(running)
         self._categories[instruction.opcode.category] += 1
