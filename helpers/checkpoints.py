@@ -1,8 +1,6 @@
 """Training checkpoints: written atomically, and validated before a run resumes from them."""
 
-import io
 import os
-import random
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +15,10 @@ def save(path: Path, state: dict[str, Any]) -> None:
         OSError: the file cannot be written; the old checkpoint is kept.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = io.BytesIO()
-    torch.save(state, content)
-    part = path.with_name(f"{path.name}.{os.getpid()}.{random.getrandbits(32):08x}.part")
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:
-            file.write(content.getbuffer())
+            torch.save(state, file)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
@@ -30,12 +26,13 @@ def save(path: Path, state: dict[str, Any]) -> None:
         part.unlink(missing_ok=True)
 
 
-def load(path: Path, device: torch.device) -> dict[str, Any]:
+def load(path: Path, device: torch.device, expected: dict[str, Any]) -> dict[str, Any]:
     """Load a checkpoint onto `device`, without executing code from the file.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file is not a checkpoint of this course, or is damaged.
+        ValueError: the file is not a checkpoint of this course, is damaged, or its fingerprint is
+            not the `expected` one; the message names each difference.
     """
     if not path.exists():
         raise FileNotFoundError(f"there is no checkpoint {path.name} to resume from.")
@@ -52,32 +49,7 @@ def load(path: Path, device: torch.device) -> dict[str, Any]:
             f"{path.name} is not a checkpoint of a training run (perhaps it holds only a network's "
             "weights?). Pass another file, or start without resume."
         )
-    return state
-
-
-def fingerprint(net: nn.Module, optimizer: torch.optim.Optimizer, loader: Any) -> dict[str, Any]:
-    """Return the settings that must match for a resumed run to give the same result."""
-    groups = [
-        {key: value for key, value in group.items() if key not in ("params", "fused", "foreach")}
-        for group in optimizer.param_groups
-    ]
-    sampler = getattr(loader, "sampler", None)
-    return {
-        "network": {name: tuple(value.shape) for name, value in net.state_dict().items()},
-        "optimizer": type(optimizer).__name__,
-        "settings": [{k: v for k, v in g.items() if not callable(v)} for g in groups],
-        "batch_size": getattr(loader, "batch_size", None),
-        "images": getattr(sampler, "count", None),
-        "seed": getattr(sampler, "seed", None),
-    }
-
-
-def check_fingerprint(saved: dict[str, Any], expected: dict[str, Any], path: Path) -> None:
-    """Check that the fingerprint in a checkpoint matches that of this run.
-
-    Raises:
-        ValueError: they differ; the message names each difference.
-    """
+    saved = state["fingerprint"]
     differences = [
         f"{key} was {saved.get(key)!r} and is now {value!r}"
         if key != "network"
@@ -90,6 +62,24 @@ def check_fingerprint(saved: dict[str, Any], expected: dict[str, Any], path: Pat
             f"{path.name} belongs to another training run: {'; '.join(differences)}. "
             "Use the same settings, or start without resume."
         )
+    return state
+
+
+def fingerprint(net: nn.Module, optimizer: torch.optim.Optimizer, loader: Any) -> dict[str, Any]:
+    """Return the settings that must match for a resumed run to give the same result."""
+    ignored = ("params", "fused", "foreach")
+    sampler = getattr(loader, "sampler", None)
+    return {
+        "network": {name: tuple(value.shape) for name, value in net.state_dict().items()},
+        "optimizer": type(optimizer).__name__,
+        "settings": [
+            {key: v for key, v in group.items() if key not in ignored and not callable(v)}
+            for group in optimizer.param_groups
+        ],
+        "batch_size": getattr(loader, "batch_size", None),
+        "images": getattr(sampler, "count", None),
+        "seed": getattr(sampler, "seed", None),
+    }
 
 
 def random_state(device: torch.device) -> dict[str, torch.Tensor]:

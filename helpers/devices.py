@@ -29,18 +29,14 @@ def choose_device(name: str | torch.device = "auto") -> torch.device:
     """Return the device called `name` after checking that this machine can use it.
 
     "auto" returns the accelerator that `torch.accelerator` finds (cuda, mps, xpu, and others), else
-    the CPU.
-
-    Raises:
-        ValueError: `name` is not a device that this machine can use; the message lists those.
+    the CPU. Any other name that cannot be used raises ValueError; the message lists those that can.
     """
     # Without check_available, a CUDA build of torch returns "cuda" on a machine without a GPU.
     accelerator = torch.accelerator.current_accelerator(check_available=True)
     if str(name) == "auto":
         return _indexed(accelerator or torch.device("cpu"))
-    usable = ["cpu"]
-    if accelerator is not None:
-        usable += [f"{accelerator.type}:{i}" for i in range(torch.accelerator.device_count())]
+    count = torch.accelerator.device_count() if accelerator else 0
+    usable = ["cpu", *(f"{accelerator.type}:{i}" for i in range(count))]
     try:
         device = _indexed(torch.device(name))
     except RuntimeError:
@@ -70,8 +66,7 @@ def describe_device(device: torch.device) -> str:
 def device_of(net: nn.Module) -> torch.device:
     """Return the common device of all parameters and buffers of `net`; the CPU if it has none.
 
-    Raises:
-        ValueError: they are on several devices; the message names one tensor on each.
+    If they are on several devices, ValueError names one tensor on each.
     """
     first: dict[torch.device, str] = {}
     for name, tensor in [*net.named_parameters(), *net.named_buffers()]:
@@ -106,34 +101,27 @@ class TensorTable(TableDisplay):
         return {str(row.device) for row in self.rows}
 
     def _table(self) -> Table:
-        cells = [
-            (
-                row.name,
-                str(tuple(row.shape)),
-                str(row.dtype).removeprefix("torch."),
-                str(row.device),
-                f"{row.bytes:,} B",
-            )
-            for row in self.rows
-        ]
+        cells = []
+        for row in self.rows:
+            dtype = str(row.dtype).removeprefix("torch.")
+            cells.append((row.name, str(row.shape), dtype, str(row.device), f"{row.bytes:,} B"))
         return Table(("name", "shape", "dtype", "device", "size"), cells)
 
 
 def where(*objects: Any, **named: Any) -> TensorTable:
     """List every tensor in `objects` with its shape, dtype, device, and size in bytes.
 
-    Args:
-        objects: tensors, modules, optimizers, or lists and dicts of them; the table uses the names
-            of the caller's variables.
-        named: the same, with explicit names.
-
-    Raises:
-        TypeError: an argument is not one of these; the message names its type.
+    `objects` are tensors, modules, optimizers, or lists and dicts of them; anything else raises
+    TypeError. The table uses the names of the caller's variables, and those of keyword arguments.
     """
-    frame = inspect.currentframe()
-    caller = frame.f_back if frame else None
-    scopes = [caller.f_locals, caller.f_globals] if caller else []
-    pairs = [(_name_of(obj, scopes), obj) for obj in objects] + list(named.items())
+    caller = inspect.currentframe().f_back
+    variables = [*caller.f_locals.items(), *caller.f_globals.items()]
+
+    def name_of(obj: Any) -> str:
+        names = (name for name, value in variables if value is obj and not name.startswith("_"))
+        return next(names, type(obj).__name__)
+
+    pairs = [(name_of(obj), obj) for obj in objects] + list(named.items())
     known: dict[int, str] = {}  # names of parameters, for the state of optimizers
     rows: list[Row] = []
     for name, obj in sorted(pairs, key=lambda pair: isinstance(pair[1], torch.optim.Optimizer)):
@@ -142,14 +130,6 @@ def where(*objects: Any, **named: Any) -> TensorTable:
             size = tensor.numel() * tensor.element_size()
             rows.append(Row(label, tuple(tensor.shape), tensor.dtype, tensor.device, size))
     return TensorTable(rows)
-
-
-def _name_of(obj: Any, scopes: list[Mapping[str, Any]]) -> str:
-    for scope in scopes:
-        for name, value in scope.items():
-            if value is obj and not name.startswith("_"):
-                return name
-    return type(obj).__name__
 
 
 def _tensors(name: str, obj: Any, known: Mapping[int, str]) -> Iterator[tuple[str, torch.Tensor]]:
@@ -161,18 +141,15 @@ def _tensors(name: str, obj: Any, known: Mapping[int, str]) -> Iterator[tuple[st
             if tensor.grad is not None:
                 yield f"{name}.{inner}.grad", tensor.grad
     elif isinstance(obj, torch.optim.Optimizer):
-        numbers = {id(p): i for i, p in enumerate(p for g in obj.param_groups for p in g["params"])}
+        parameters = [id(p) for group in obj.param_groups for p in group["params"]]
         for parameter, state in obj.state.items():
-            owner = known.get(id(parameter), f"parameter {numbers[id(parameter)]}")
+            owner = known.get(id(parameter), f"parameter {parameters.index(id(parameter))}")
             for key, value in state.items():
                 if isinstance(value, torch.Tensor):
                     yield f"{name}.state[{owner}].{key}", value
-    elif isinstance(obj, Mapping):
-        for key, value in obj.items():
+    elif isinstance(obj, Mapping | list | tuple):
+        for key, value in obj.items() if isinstance(obj, Mapping) else enumerate(obj):
             yield from _tensors(f"{name}[{key!r}]", value, known)
-    elif isinstance(obj, (list, tuple)):
-        for i, value in enumerate(obj):
-            yield from _tensors(f"{name}[{i}]", value, known)
     else:
         raise TypeError(
             f"where() lists tensors, modules, optimizers, and lists or dicts of them; "

@@ -43,20 +43,17 @@ def evaluate(
     """Evaluate `net` on every batch of `loader`, on the device of `net`.
 
     Batches may have any size and be on any device. The counts stay on the device until the end, so
-    the CPU does not wait for each batch. The mode of the network (train or eval) is restored.
-
-    Raises:
-        ValueError: the loader is empty, or the network is on several devices.
+    the CPU does not wait for each batch. The mode of the network (train or eval) is restored. A
+    loader without images raises ValueError.
     """
-    device = device_of(net)
-    training = net.training
-    counts = torch.zeros(num_classes * num_classes, dtype=torch.int64, device=device)
+    device, training = device_of(net), net.training
+    counts = torch.zeros(num_classes**2, dtype=torch.int64, device=device)
     net.eval()
     try:
         for images, labels in loader:
             predicted = net(images.to(device, non_blocking=True)).argmax(1)
             pairs = labels.to(device, non_blocking=True) * num_classes + predicted
-            counts += torch.bincount(pairs, minlength=num_classes * num_classes)
+            counts += torch.bincount(pairs, minlength=num_classes**2)
     finally:
         net.train(training)
     if not counts.any():

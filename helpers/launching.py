@@ -31,17 +31,24 @@ def torchrun(*arguments: str | Path, nodes: int = 1, expect_failure: bool = Fals
     Args:
         arguments: options of torchrun, the script, and its options. A string may contain several.
         nodes: number of nodes to emulate; each has its own launcher on this machine.
-        expect_failure: print the failure report instead of raising an error.
-
-    Raises:
-        RuntimeError: the run failed, or this system cannot fork processes.
+        expect_failure: print the failure report instead of raising RuntimeError.
     """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         raise RuntimeError("this system cannot fork processes. On Windows, use WSL.")
-    words = [word for argument in arguments for word in _words(argument)]
-    rendezvous = _rendezvous_options(nodes)
+    words = []
+    for argument in arguments:
+        words += [str(argument)] if isinstance(argument, Path) else shlex.split(argument)
+    rendezvous = [["--standalone"]]
+    if nodes > 1:
+        with socket.socket() as listener:
+            listener.bind(("localhost", 0))
+            port = str(listener.getsockname()[1])
+        master = ["--master-addr", "localhost", "--master-port", port]
+        count = str(nodes)
+        rendezvous = [["--nnodes", count, "--node-rank", str(i), *master] for i in range(nodes)]
     for options in rendezvous:
-        command = " ".join([*options, *map(_shorten, words)])
+        command = " ".join([*options, *words]).replace(f"{Path.cwd()}/", "")
+        command = command.replace(f"{_COURSE}/", "")
         print("$ torchrun", re.sub(r"(?<=--master-port )\d+", "PORT", command))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -55,28 +62,6 @@ def torchrun(*arguments: str | Path, nodes: int = 1, expect_failure: bool = Fals
             if not expect_failure:
                 raise RuntimeError(f"torchrun failed.\n{report}")
             print(report)
-
-
-def _words(argument: str | Path) -> list[str]:
-    return [str(argument)] if isinstance(argument, Path) else shlex.split(argument)
-
-
-def _shorten(word: str) -> str:
-    """Return a path relative to the current folder, or else to the course's."""
-    for folder in (Path.cwd(), _COURSE):
-        word = word.removeprefix(f"{folder}/")
-    return word
-
-
-def _rendezvous_options(nodes: int) -> list[list[str]]:
-    """Return the options with which each launcher finds the others."""
-    if nodes == 1:
-        return [["--standalone"]]
-    with socket.socket() as listener:
-        listener.bind(("localhost", 0))
-        port = str(listener.getsockname()[1])
-    master = ["--master-addr", "localhost", "--master-port", port]
-    return [["--nnodes", str(nodes), "--node-rank", str(node), *master] for node in range(nodes)]
 
 
 def _run(commands: list[list[str]], folder: Path) -> bool:

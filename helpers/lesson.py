@@ -17,7 +17,7 @@ from simulated_cuda import settings
 
 if TYPE_CHECKING:
     from helpers.cifar10 import Dataset
-    from helpers.history import Progress
+    from helpers.training import Progress
 
 RESULT_TYPE = "application/vnd.gpu-course.result+json"
 
@@ -59,13 +59,28 @@ def start(
         else:
             simulated_cuda.enable(gpus, settings.parse_size(gpu_memory), every_allocation=True)
     elif gpu_memory is not None and torch.cuda.is_available():
-        _limit_memory(settings.parse_size(gpu_memory))
+        limit = settings.parse_size(gpu_memory)
+        for index in range(torch.cuda.device_count()):
+            total = torch.cuda.get_device_properties(index).total_memory
+            if limit > total:
+                raise ValueError(
+                    f"gpu_memory is {limit:,} bytes, but cuda:{index} has {total:,}. Use a lower "
+                    "value."
+                )
+            torch.cuda.set_per_process_memory_fraction(limit / total, index)
     explain.install()
     chosen_device = choose_device("cuda" if practice and str(device) == "auto" else device)
     torch.manual_seed(seed)
     description = describe_device(chosen_device)
     title = translate("This notebook runs on {device}.", device=description)
-    text = f"torch {torch.__version__}, seed {seed}{_colab_gpu_advice()}"
+    text = f"torch {torch.__version__}, seed {seed}"
+    has_real_gpu = torch.cuda.is_available() and not simulated_cuda.is_enabled()
+    if "COLAB_RELEASE_TAG" in os.environ and not has_real_gpu:  # set on every runtime of Colab
+        advice = translate(
+            "This Colab runtime has no GPU. To get one: Runtime > Change runtime type > T4 GPU > "
+            "Save, then run the notebook from the top"
+        )
+        text += f". {advice}"
     if practice and simulated_cuda.is_enabled():
         title = translate("This notebook uses a simulated GPU: {device}.", device=description)
         explanation = translate(
@@ -77,43 +92,15 @@ def start(
     return chosen_device
 
 
-def _limit_memory(limit: int) -> None:
-    """Let PyTorch allocate at most `limit` bytes on each GPU."""
-    for index in range(torch.cuda.device_count()):
-        total = torch.cuda.get_device_properties(index).total_memory
-        if limit > total:
-            raise ValueError(
-                f"gpu_memory is {limit:,} bytes, but cuda:{index} has {total:,}. Use a lower value."
-            )
-        torch.cuda.set_per_process_memory_fraction(limit / total, index)
-
-
-def _colab_gpu_advice() -> str:
-    """Return instructions for getting a GPU on a Colab runtime without one, otherwise ""."""
-    real = torch.cuda.is_available() and not simulated_cuda.is_enabled()
-    # Colab sets the variable on every runtime.
-    if real or "COLAB_RELEASE_TAG" not in os.environ:
-        return ""
-    advice = translate(
-        "This Colab runtime has no GPU. To get one: Runtime > Change runtime type > T4 GPU > "
-        "Save, then run the notebook from the top"
-    )
-    return f". {advice}"
-
-
 def show_data(dataset: "Dataset") -> None:
     """Show which images the notebook uses; synthetic images get a warning box."""
-    results = {
-        "dataset": dataset.name,
-        "provenance": dataset.provenance,
-        "synthetic": dataset.synthetic,
-    }
-    title = translate("The images are {name}.", name=dataset.name)
-    text = f"{dataset.provenance}."
-    if dataset.synthetic:
+    name, provenance, synthetic = dataset.name, dataset.provenance, dataset.synthetic
+    title, text = translate("The images are {name}.", name=name), f"{provenance}."
+    if synthetic:
         title = translate("These images are not CIFAR-10: they are synthetic.")
         text += f" {translate('The accuracies below say nothing about CIFAR-10.')}"
-    box(title, text, warning=dataset.synthetic, results=results)
+    results = {"dataset": name, "provenance": provenance, "synthetic": synthetic}
+    box(title, text, warning=synthetic, results=results)
 
 
 def report(**results: str | bool | int | float | None) -> None:
@@ -145,11 +132,7 @@ def progress(label: str) -> Callable[["Progress"], None]:
         nonlocal handle
         text = translate(
             "{what}: epoch {epoch} of {epochs}, step {step:,} of {steps:,}",
-            what=translate(label),
-            epoch=now.epoch,
-            epochs=now.epochs,
-            step=now.step,
-            steps=now.steps,
+            **{"what": translate(label), **vars(now)},
         )
         # Not translated, so that tests can recognize the measured numbers.
         text += f", loss {now.loss:.3f}, {now.images_per_second:,.0f} images/s, {now.seconds:.1f} s"
@@ -177,17 +160,13 @@ def box(
 ) -> None:
     """Display a box with a title, in the student's language; print plain text outside a notebook.
 
-    Args:
-        title: first line, bold.
-        text: the body, under the title.
-        warning: use a thick red border and a larger title.
-        results: data to store with the output, as `report` does.
+    A `warning` has a thick red border. `results` are stored with the output, as `report` does.
     """
     title, text = translate(title), translate(text)
     color, background = ("#B22222", "#FFF4E5") if warning else ("#0072B2", "#F3F8FC")
-    size = "1.2em" if warning else "1em"
+    size, border = ("1.2em", 4) if warning else ("1em", 1)
     html = (
-        f'<div role="note" style="border:{4 if warning else 1}px solid {color};'
+        f'<div role="note" style="border:{border}px solid {color};'
         f'background:{background};color:#1a1a1a;padding:0.6em 1em;margin:0.4em 0">'
         f'<strong style="font-size:{size}">{escape(title)}</strong>'
         f"{'<br>' + escape(text) if text else ''}</div>"

@@ -25,11 +25,8 @@ class EpochOrder(Sampler[int]):
     """The order of `count` images in an epoch, determined by the seed and the epoch."""
 
     def __init__(self, count: int, *, shuffle: bool = True, seed: int = 0) -> None:
-        self.count = count
-        self.shuffle = shuffle
-        self.seed = seed
-        self.epoch = 0
-        self.skip = 0
+        self.count, self.shuffle, self.seed = count, shuffle, seed
+        self.epoch = self.skip = 0
 
     def start_at(self, epoch: int, skip: int = 0) -> None:
         """Make the next iteration start epoch `epoch` after its first `skip` images."""
@@ -52,19 +49,16 @@ class EpochOrder(Sampler[int]):
 class ResidentLoader:
     """Yields batches of a dataset that is entirely on `device`, so batches need no transfer.
 
-    A batch is float32 images in [-1, 1], `(batch, 3, 32, 32)`, and int64 labels, `(batch,)`.
+    A batch is float32 images in [-1, 1], `(batch, 3, 32, 32)`, and int64 labels, `(batch,)`; the
+    last batch of an epoch may be smaller. With `shuffle`, each epoch has its own random order,
+    which depends on `seed`.
 
     Args:
         images: uint8 `(N, 3, 32, 32)`; kept as uint8 on the device (50,000 take 154 MB).
         labels: int64 `(N,)`.
-        batch_size: images per batch; the last batch of an epoch may be smaller.
-        device: device of images, labels and batches.
-        shuffle: whether each epoch has its own random order.
-        seed: seed of these orders.
 
     Raises:
-        ValueError: `batch_size` is not a positive integer, images and labels differ in number, or
-            the images are not uint8.
+        ValueError: `batch_size`, or the type or the number of the images, is invalid.
     """
 
     def __init__(
@@ -77,9 +71,15 @@ class ResidentLoader:
         shuffle: bool = True,
         seed: int = 0,
     ) -> None:
-        _check(images, labels, batch_size)
-        self.images = images.to(device)
-        self.labels = labels.to(device)
+        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
+            raise ValueError(f"batch_size must be an integer of at least 1, not {batch_size!r}.")
+        if len(images) != len(labels):
+            raise ValueError(
+                f"images and labels differ in number: {len(images)} and {len(labels)}."
+            )
+        if images.dtype != torch.uint8:
+            raise ValueError(f"images must be uint8, not {images.dtype}.")
+        self.images, self.labels = images.to(device), labels.to(device)
         self.batch_size = batch_size
         self.sampler = EpochOrder(len(labels), shuffle=shuffle, seed=seed)
 
@@ -98,12 +98,3 @@ class ResidentLoader:
 
     def __len__(self) -> int:
         return -(-self.sampler.count // self.batch_size)
-
-
-def _check(images: Tensor, labels: Tensor, batch_size: int) -> None:
-    if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
-        raise ValueError(f"batch_size must be an integer of at least 1, not {batch_size!r}.")
-    if len(images) != len(labels):
-        raise ValueError(f"images and labels differ in number: {len(images)} and {len(labels)}.")
-    if images.dtype != torch.uint8:
-        raise ValueError(f"images must be uint8, not {images.dtype}.")

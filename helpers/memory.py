@@ -16,7 +16,7 @@ def allocated_size(nbytes: int) -> int:
 
     A tensor of more than 1 MiB may get up to 1 MiB more if it reuses a larger block.
     """
-    return (nbytes + BLOCK - 1) // BLOCK * BLOCK
+    return -(-nbytes // BLOCK) * BLOCK
 
 
 def warm_up(device: torch.device) -> None:
@@ -34,9 +34,8 @@ def warm_up(device: torch.device) -> None:
 def saved_bytes_by_layer(net: nn.Module, inputs: Tensor) -> tuple[dict[str, int], Tensor]:
     """Run the forward pass; return the bytes that autograd saves for each layer, and the result.
 
-    Returns:
-        The bytes, keyed by the layer's name and type, such as "blocks.0.1: ReLU". Inputs and
-        parameters are not counted. A tensor that two layers need is counted for the first one.
+    A layer is named as in "blocks.0.1: ReLU". Inputs and parameters are not counted, and a tensor
+    that two layers need is counted for the first one.
     """
     saved_bytes: dict[str, int] = {}
     layer_names: list[str] = []
@@ -49,13 +48,12 @@ def saved_bytes_by_layer(net: nn.Module, inputs: Tensor) -> tuple[dict[str, int]
             saved_bytes[layer_names[-1]] = saved_bytes.get(layer_names[-1], 0) + storage.nbytes()
         return tensor.detach()  # Saving it with its graph would create a reference cycle.
 
-    hooks = [
-        layer.register_forward_pre_hook(
-            lambda layer, _, name=name: layer_names.append(f"{name}: {type(layer).__name__}")
-        )
-        for name, layer in net.named_modules()
-        if not list(layer.children())
-    ]
+    hooks = []
+    for path, layer in net.named_modules():
+        if not list(layer.children()):
+            name = f"{path}: {type(layer).__name__}"
+            hook = layer.register_forward_pre_hook(lambda *_, name=name: layer_names.append(name))
+            hooks.append(hook)
     with saved_tensors_hooks(pack, lambda tensor: tensor):
         result = net(inputs)
     for hook in hooks:
@@ -94,14 +92,8 @@ class _Sampler(TorchDispatchMode):
 
 
 def record_memory(phases: Mapping[str, Callable[[], object]]) -> list[Sample]:
-    """Call the functions one after another, and return the memory after each operation.
-
-    Args:
-        phases: maps the name of a phase, such as "forward", to a function without arguments.
-    """
-    sampler = _Sampler()
-    with sampler:
-        for phase, run in phases.items():
-            sampler.phase = phase
+    """Call the functions, keyed by phase, and return the memory after each operation."""
+    with _Sampler() as sampler:
+        for sampler.phase, run in phases.items():
             run()
     return sampler.samples

@@ -34,20 +34,13 @@ class ClassicNet(nn.Module):
 class ScaledClassicNet(nn.Module):
     """A wider and deeper version of the classic network; `width=1, depth=1` is the original.
 
-    Args:
-        width: multiplies the channels of every convolution and the size of every hidden layer.
-        depth: convolutions in each of the two blocks; those after the first are 3 by 3 and keep
-            the image size.
-
-    Raises:
-        ValueError: `width` or `depth` is not a positive integer.
+    `width` multiplies the channels of every convolution and the size of every hidden layer. Each of
+    the two blocks has `depth` convolutions; those after the first are 3 by 3 and keep the image
+    size.
     """
 
     def __init__(self, width: int = 1, depth: int = 1) -> None:
         super().__init__()
-        for name, value in (("width", width), ("depth", depth)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be an integer of at least 1, not {value!r}.")
         layers: list[nn.Module] = []
         channels = 3
         for out in (6 * width, 16 * width):

@@ -19,35 +19,25 @@ OLDEST = {
 
 
 def require() -> None:
-    """Check that every package is installed and new enough.
+    """Raise ModuleNotFoundError if a package is missing or too old.
 
-    Raises:
-        ModuleNotFoundError: the message names each package that is missing or too old, and the
-            command that installs them.
+    The message names each of them, and the command that installs them.
     """
     problems, requirements = [], []
     for name, oldest in OLDEST.items():
-        version = _installed(name)
-        if version is None:
-            problems.append(f"{name} is missing")
-        elif _major_and_minor(version) < _major_and_minor(oldest):
+        try:
+            version = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            version = "missing"
+        if version == "missing" or _major_and_minor(version) < _major_and_minor(oldest):
             problems.append(f"{name} is {version}")
-        else:
-            continue
-        requirements.append(f'"{name}>={oldest}"')
+            requirements.append(f'"{name}>={oldest}"')
     if problems:
         raise ModuleNotFoundError(
             f"Packages that the course needs are missing or too old: {', '.join(problems)}. Run\n"
             f"    %pip install {' '.join(requirements)}\n"
             "in a cell, restart the kernel, and run the notebook from the top."
         )
-
-
-def _installed(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _major_and_minor(version: str) -> tuple[int, ...]:

@@ -29,25 +29,12 @@ class Record:
 
 
 def read(name: str, folder: Path | None = None) -> list[Record]:
-    """Return the records of benchmark `name`, newest first; an empty list if there is no file.
-
-    Args:
-        name: name of the benchmark.
-        folder: the folder of the records; `helpers/recorded` if None.
-
-    Raises:
-        ValueError: the file exists and is not a record.
-    """
+    """Return the records of a benchmark, newest first; an empty list if there is no file."""
     path = (folder or RECORDS) / f"{name}.json"
     if not path.exists():
         return []
-    try:
-        entries = json.loads(path.read_text(encoding="utf-8"))["records"]
-        records = [Record(**entry) for entry in entries]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
-            f"{path} is not a record of a benchmark: {error!r}. Run the benchmark again."
-        ) from error
+    entries = json.loads(path.read_text(encoding="utf-8"))["records"]
+    records = [Record(**entry) for entry in entries]
     return sorted(records, key=lambda record: record.date, reverse=True)
 
 

@@ -53,13 +53,8 @@ class Speedup:
 class SpeedupStudy:
     """Measures settings of the classic network's training step on one device.
 
-    Args:
-        images: uint8 `(N, 3, 32, 32)`, N at least 512.
-        labels: int64 `(N,)`.
-        device: where to train.
-        rounds: number of runs of each of the two settings in a comparison.
-        seconds: total timed seconds for each setting.
-        skip: names of changes not to measure, with the reason for each.
+    Each comparison has `rounds` runs of each of its two settings, of `seconds` in total. `skip` has
+    the names of changes not to measure, with the reason for each.
     """
 
     def __init__(
@@ -90,15 +85,9 @@ class SpeedupStudy:
                 note = f"torch.compile failed here: {str(error).strip().splitlines()[0]}"
         if note:
             return Speedup(name, 1.0, 1.0, 1.0, False, 0.0, note=note)
-        ratio = comparison.ratio("with", "without")
-        return Speedup(
-            name,
-            ratio.median,
-            *ratio.quartiles,
-            ratio.differs,
-            comparison["with"].median,
-            helps=ratio.differs and ratio.median > 1,
-        )
+        ratio, seconds = comparison.ratio("with", "without"), comparison["with"].median
+        helps = ratio.differs and ratio.median > 1
+        return Speedup(name, ratio.median, *ratio.quartiles, ratio.differs, seconds, helps)
 
     def measure_each(self, base: StepConfig = CLASSIC) -> list[Speedup]:
         """Return the speed-up of each change alone, relative to `base`."""
@@ -126,49 +115,26 @@ class SpeedupStudy:
         # While one setting runs, the workers of another loader prefetch four batches. With two
         # steps per call, the two untimed calls use them up. A shared loader has no such batches.
         shared = (base.resident, base.batch_size) == (config.resident, config.batch_size)
-        steps = {
-            label: TrainingStep(setting, self.images, self.labels, self.device)
-            for label, setting in (("without", base), ("with", config))
-        }
-        if shared:
-            steps["with"].batches = steps["without"].batches
-        for label, step in steps.items():
-            setting = step.config
+        batches = None
+        for label, setting in (("without", base), ("with", config)):
+            step = TrainingStep(setting, self.images, self.labels, self.device)
+            if shared:
+                step.batches = batches = batches or step.batches
             count = 1 if setting.resident or shared else 2
-            variants[label] = _RepeatedStep(step, count)
+            variants[label] = step if count == 1 else lambda step=step: (step(), step())
             units[label] = count * setting.batch_size
             # A large batch does not fit in the caches, so there is nothing to warm up.
             warm_ups[label] = 0 if setting.resident and setting.batch_size >= LARGE_BATCH else 2
-        return compare(
-            variants,
-            self.device,
-            rounds=self.rounds,
-            seconds=self.seconds,
-            units=units,
-            warm_ups=warm_ups,
-        )
-
-
-@dataclass(frozen=True)
-class _RepeatedStep:
-    step: TrainingStep
-    steps: int
-
-    def __call__(self) -> None:
-        for _ in range(self.steps):
-            self.step()
+        options = {"rounds": self.rounds, "seconds": self.seconds}
+        return compare(variants, self.device, **options, units=units, warm_ups=warm_ups)
 
 
 def time_to_accuracy(accuracies: Record, times: Record) -> list[str]:
     """Return a table of speed, training time and test accuracy, one line per training setup.
 
-    Args:
-        accuracies: the record `large_batches`, with the accuracies.
-        times: the record `speedups` of the same machine, with the times per image.
+    `accuracies` is the record `large_batches`, `times` the record `speedups` of the same machine.
     """
-    seconds = {
-        speedup["name"]: speedup["seconds_per_image"] for speedup in times.results["cumulative"]
-    }
+    seconds = {each["name"]: each["seconds_per_image"] for each in times.results["cumulative"]}
     per_image = {"4": seconds["resident data"], "512": seconds[f"batch of {LARGE_BATCH}"]}
     lines = [f"{'images/s':>9s} {'training':>9s} {'test accuracy':>14s}"]
     for name, accuracy in accuracies.results["accuracy"].items():  # "batch 4, rate 0.001, 1 pass"

@@ -6,9 +6,6 @@ a setting.
 """
 
 import contextlib
-import importlib.util
-import platform
-import shutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -41,11 +38,6 @@ class StepConfig:
     compiled: bool = False
     one_thread: bool = False
 
-    @property
-    def lr(self) -> float:
-        """The learning rate scaled to the batch size; see `scaled_lr`."""
-        return scaled_lr(self.batch_size)
-
 
 def scaled_lr(batch_size: int) -> float:
     """Return the learning rate for a batch size: proportional to it, up to a limit.
@@ -73,11 +65,7 @@ def cycle(loader: Iterable[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Ten
 def truncate_to_full_batches(
     images: Tensor, labels: Tensor, batch_size: int
 ) -> tuple[Tensor, Tensor]:
-    """Return the images and labels, truncated to a multiple of `batch_size`.
-
-    Raises:
-        ValueError: there are too few images for one batch.
-    """
+    """Return a multiple of `batch_size` of the images; raise ValueError if there are too few."""
     count = len(labels) // batch_size * batch_size
     if not count:
         raise ValueError(f"{len(labels)} images do not fill one batch of {batch_size}.")
@@ -87,19 +75,11 @@ def truncate_to_full_batches(
 Phase = Callable[[str], contextlib.AbstractContextManager[object]]
 
 
-def _no_phase(name: str) -> contextlib.AbstractContextManager[object]:
-    return contextlib.nullcontext()
-
-
 class TrainingStep:
     """Runs one training step per call with one config; has its own network, data and optimizer.
 
-    Args:
-        config: the difference from the classic script.
-        images: uint8 `(N, 3, 32, 32)`, on the CPU.
-        labels: int64 `(N,)`, on the CPU.
-        device: where to train.
-        net: the network to train; a new `ClassicNet` if None.
+    Images are uint8 `(N, 3, 32, 32)` and labels int64 `(N,)`, on the CPU; `net` is a new
+    `ClassicNet` if None.
     """
 
     def __init__(
@@ -111,27 +91,25 @@ class TrainingStep:
         net: nn.Module | None = None,
     ) -> None:
         self.config, self.device = config, torch.device(device)
-        layout = torch.channels_last if config.channels_last else torch.contiguous_format
-        self.net = (net or ClassicNet()).to(self.device, memory_format=layout)
-        self.layout = layout
+        self.layout = torch.channels_last if config.channels_last else torch.contiguous_format
+        self.net = (net or ClassicNet()).to(self.device, memory_format=self.layout)
         # All batches have the same size, so dynamic shapes are not needed.
         self.call_net = torch.compile(self.net, dynamic=False) if config.compiled else self.net
-        self.optimizer = torch.optim.SGD(
-            self.net.parameters(),
-            lr=config.lr,
-            momentum=0.9,
-            fused=True if config.fused else None,
+        parameters, lr = self.net.parameters(), scaled_lr(config.batch_size)
+        self.optimizer = torch.optim.SGD(parameters, lr, momentum=0.9, fused=config.fused or None)
+        data = (images, labels, config.batch_size)
+        resident = config.resident
+        self.batches = cycle(
+            ResidentLoader(*data, device=self.device) if resident else classic_loader(*data)
         )
-        if config.resident:
-            loader = ResidentLoader(images, labels, config.batch_size, device=self.device)
-        else:
-            loader = classic_loader(images, labels, config.batch_size)
-        self.batches = cycle(loader)
         self.running_loss = 0.0
 
-    def __call__(self, phase: Phase = _no_phase) -> None:
+    def __call__(self, phase: Phase = contextlib.nullcontext) -> None:
         """Run one step; `phase` wraps each of its parts: data, forward, backward, optimizer."""
-        with _num_threads(1 if self.config.one_thread else None):
+        threads = torch.get_num_threads()
+        if self.config.one_thread:
+            torch.set_num_threads(1)
+        try:
             with phase("data"):
                 images, labels = next(self.batches)
                 images = images.to(self.device, memory_format=self.layout)
@@ -148,55 +126,30 @@ class TrainingStep:
                     self.loss = loss.detach()
                 else:
                     self.running_loss += loss.item()  # as the classic script does
+        finally:
+            if self.config.one_thread:
+                torch.set_num_threads(threads)
 
 
 def unsupported_reason(config: StepConfig, device: torch.device | str) -> str:
     """Return why this machine cannot run `config` on `device`, or "" if it probably can.
 
-    Checks only the requirements of `torch.compile`; it may still fail in the first step.
+    Autocast to bfloat16 is tested with a small convolution: older systems raise an error (macOS
+    before 14, on mps) or warn and compute in float32. `torch.compile` is not tested: it can fail in
+    many ways, in the first step.
     """
     kind = torch.device(device).type
     if config.one_thread and kind != "cpu":
         return "the number of threads matters only on a CPU"
-    if config.bf16 and not supports_bf16_autocast(device):
+    dtype = torch.bfloat16
+    if config.bf16:
+        try:
+            with warnings.catch_warnings(action="ignore"), torch.autocast(kind, torch.bfloat16):
+                output = nn.Conv2d(1, 1, 1, device=device)(torch.zeros(1, 1, 2, 2, device=device))
+            output.sum().backward()
+            dtype = output.dtype
+        except (RuntimeError, TypeError, AssertionError):
+            dtype = None
+    if dtype != torch.bfloat16:
         return f"autocast to bfloat16 is not supported on {kind} on this machine"
-    if not config.compiled:
-        return ""
-    if platform.system() == "Windows":
-        return "torch.compile needs a compiler that Windows does not include"
-    if kind not in ("cpu", "cuda"):
-        return f"the course does not measure torch.compile on {kind}"
-    if kind == "cuda" and importlib.util.find_spec("triton") is None:
-        return "torch.compile needs the package triton on a GPU, and it is not installed"
-    if not any(shutil.which(name) for name in ("g++", "clang++", "c++")):
-        return "torch.compile needs a C++ compiler (g++ or clang++), and none was found"
     return ""
-
-
-def supports_bf16_autocast(device: torch.device | str) -> bool:
-    """Return whether autocast to bfloat16 works on `device`, tested with a small convolution.
-
-    Older systems raise an error (macOS before 14, on mps) or warn and compute in float32.
-    """
-    kind = torch.device(device).type
-    try:
-        with warnings.catch_warnings(action="ignore"), torch.autocast(kind, torch.bfloat16):
-            images = torch.zeros(1, 1, 2, 2, device=device)
-            output = nn.Conv2d(1, 1, 1, device=device)(images)
-        output.sum().backward()
-    except (RuntimeError, TypeError, AssertionError):
-        return False
-    return output.dtype == torch.bfloat16
-
-
-@contextlib.contextmanager
-def _num_threads(count: int | None) -> Iterator[None]:
-    old_count = torch.get_num_threads()
-    if count is None or count == old_count:
-        yield
-        return
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(old_count)

@@ -42,12 +42,7 @@ def generate(train: int = 50_000, test: int = 10_000, seed: int = 0) -> tuple[Sp
     """Draw `train` training images and `test` test images, each in random order.
 
     If a count is divisible by ten, all classes have the same number of these images.
-
-    Raises:
-        ValueError: `train` or `test` is negative.
     """
-    if train < 0 or test < 0:
-        raise ValueError(f"train={train}, test={test}: the number of images cannot be negative.")
     return _draw(train, f"train {seed}"), _draw(test, f"test {seed}")
 
 
@@ -145,16 +140,8 @@ def _checks(u: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def _star(u: np.ndarray, v: np.ndarray) -> np.ndarray:
     # Five lines form a pentagram: a point is inside if it is outside at most one of them.
-    worst = second = None
-    for k in range(5):
-        angle = round(256 * k / 5)
-        distance = u * _SINES[angle] - v * _COSINES[angle] - 0.33
-        if worst is None:
-            worst, second = distance, np.full_like(distance, -9)
-        else:
-            second = np.maximum(second, np.minimum(worst, distance))
-            worst = np.maximum(worst, distance)
-    return second
+    angles = [round(256 * k / 5) for k in range(5)]
+    return np.sort([u * _SINES[angle] - v * _COSINES[angle] - 0.33 for angle in angles], axis=0)[-2]
 
 
 def _stripes(u: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 _CELL = "padding:0.1em 0.7em;white-space:pre;text-align:"
@@ -10,21 +11,14 @@ _NUMBER = re.compile(r"-?[\d,.]+(e[+-]\d+)?%?")
 MARKED_STYLE = "background:#FFF0C2;color:#1a1a1a"
 
 
+@dataclass(repr=False)
 class Table:
     """Rows of text under column names; `marked` rows get a background color or, in text, a `>`."""
 
-    def __init__(
-        self,
-        columns: Sequence[str],
-        rows: Sequence[Sequence[str]],
-        *,
-        marked: Sequence[int] = (),
-        caption: str = "",
-    ) -> None:
-        self.columns = tuple(columns)
-        self.rows = [tuple(row) for row in rows]
-        self.marked = frozenset(marked)
-        self.caption = caption
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    marked: Sequence[int] = ()
+    caption: str = ""
 
     def _alignments(self) -> list[str]:
         """Return "right" for each column that holds only numbers, else "left"."""
@@ -45,17 +39,14 @@ class Table:
 
     def _repr_html_(self) -> str:
         styles = [f"{_CELL}{side}" for side in self._alignments()]
-        head = "".join(
-            f'<th scope="col" style="{style}">{escape(name)}</th>'
-            for name, style in zip(self.columns, styles, strict=True)
-        )
-        body = ""
+        columns, head, body = zip(self.columns, styles, strict=True), "", ""
+        for name, style in columns:
+            head += f'<th scope="col" style="{style}">{escape(name)}</th>'
         for number, row in enumerate(self.rows):
-            cells = "".join(
-                f'<td style="{style};font-family:monospace">{escape(cell)}</td>'
-                for cell, style in zip(row, styles, strict=True)
-            )
-            body += f'<tr style="{MARKED_STYLE if number in self.marked else ""}">{cells}</tr>'
+            body += f'<tr style="{MARKED_STYLE if number in self.marked else ""}">'
+            for cell, style in zip(row, styles, strict=True):
+                body += f'<td style="{style};font-family:monospace">{escape(cell)}</td>'
+            body += "</tr>"
         caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

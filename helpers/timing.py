@@ -14,57 +14,48 @@ from dataclasses import dataclass
 import torch
 
 
+class _Spread:
+    """The median and the quartiles of `values`."""
+
+    values: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The median of the values."""
+        return statistics.median(self.values)
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        """The first and the third quartile of the values."""
+        return _quartiles(self.values)
+
+
 @dataclass(frozen=True)
-class Measurement:
-    """The time of a call: `seconds` has one value per run, the mean over the calls of that run.
+class Measurement(_Spread):
+    """The seconds of a call, one value per run: the mean over the calls of that run.
 
     If `compare` was called with `units`, these are seconds per unit.
     """
 
     label: str
-    seconds: tuple[float, ...]
+    values: tuple[float, ...]
     device: str
 
-    @property
-    def median(self) -> float:
-        """The median over the runs, in seconds."""
-        return statistics.median(self.seconds)
-
-    @property
-    def quartiles(self) -> tuple[float, float]:
-        """The first and the third quartile over the runs, in seconds."""
-        return _quartiles(self.seconds)
-
-    @property
-    def spread(self) -> float:
-        """The interquartile range (IQR), in seconds."""
-        low, high = self.quartiles
-        return high - low
-
     def __str__(self) -> str:
+        low, high = self.quartiles
         return (
             f"{self.label or 'a call'}: {format_duration(self.median)} "
-            f"(IQR {format_duration(self.spread)}, {len(self.seconds)} runs)"
+            f"(IQR {format_duration(high - low)}, {len(self.values)} runs)"
         )
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """Speed relative to a baseline: `values` has one ratio per round."""
+class Ratio(_Spread):
+    """Speed relative to a baseline, one value per round; 2.0 is twice as fast as the baseline."""
 
     label: str
     baseline: str
     values: tuple[float, ...]
-
-    @property
-    def median(self) -> float:
-        """The median over the rounds; 2.0 is twice as fast as the baseline."""
-        return statistics.median(self.values)
-
-    @property
-    def quartiles(self) -> tuple[float, float]:
-        """The first and the third quartile of the ratios."""
-        return _quartiles(self.values)
 
     @property
     def differs(self) -> bool:
@@ -76,11 +67,8 @@ class Ratio:
         """
         # In logarithms, twice as fast and half as fast are equally far from 1.
         logs = tuple(math.log(value) for value in self.values)
-        if len(logs) < 5:
-            spread = 1.5 * (max(logs) - min(logs))
-        else:
-            low, high = _quartiles(logs)
-            spread = high - low
+        low, high = _quartiles(logs)
+        spread = high - low if len(logs) >= 5 else 1.5 * (max(logs) - min(logs))
         agree = len(logs) >= 8 or min(logs) > 0 or max(logs) < 0
         return agree and abs(statistics.median(logs)) > spread
 
@@ -93,25 +81,18 @@ class Ratio:
         )
 
 
-class Comparison:
+class Comparison(dict[str, Measurement]):
     """Variants measured alternately: a `Measurement` of each, and the `Ratio` of any two."""
-
-    def __init__(self, measurements: Mapping[str, Measurement]) -> None:
-        self.measurements = dict(measurements)
-
-    def __getitem__(self, label: str) -> Measurement:
-        return self.measurements[label]
 
     def ratio(self, label: str, baseline: str | None = None) -> Ratio:
         """Return the speed of `label` relative to `baseline` (by default the first), by round."""
-        baseline = next(iter(self.measurements)) if baseline is None else baseline
-        pairs = zip(self[label].seconds, self[baseline].seconds, strict=True)
+        baseline = next(iter(self)) if baseline is None else baseline
+        pairs = zip(self[label].values, self[baseline].values, strict=True)
         return Ratio(label, baseline, tuple(base / seconds for seconds, base in pairs))
 
     def __str__(self) -> str:
-        first, *others = self.measurements
-        lines = [str(self[first]), *(str(self.ratio(label)) for label in others)]
-        return "\n".join(lines)
+        first, *others = self
+        return "\n".join([str(self[first]), *(str(self.ratio(label)) for label in others)])
 
 
 def measure(
@@ -152,17 +133,13 @@ def compare(
         warm_ups: maps labels to the number of untimed calls before each run; 2 by default.
 
     Raises:
-        ValueError: `rounds` is below 3, `seconds` is not positive, or `variants` is empty.
+        ValueError: `rounds` is below 3.
         RuntimeError: the device is simulated.
     """
     device = torch.device(device)
     raise_if_simulated(device)
-    if not variants:
-        raise ValueError("there is nothing to measure: pass at least one function.")
     if not isinstance(rounds, int) or rounds < 3:
         raise ValueError(f"rounds must be an integer of at least 3, not {rounds!r}.")
-    if not seconds > 0:
-        raise ValueError(f"seconds must be above 0, not {seconds!r}.")
 
     def mean_seconds(call: Callable[[], object], count: int) -> float:
         _wait_for(device)
@@ -175,23 +152,15 @@ def compare(
     calls = {}
     for label, call in variants.items():
         call()  # the first call includes one-time setup
-        call_seconds = max(mean_seconds(call, 1), 1e-9)
-        calls[label] = max(1, round(seconds / rounds / call_seconds))
+        calls[label] = max(1, round(seconds / rounds / max(mean_seconds(call, 1), 1e-9)))
+    units, warm_ups = units or {}, warm_ups or {}
     results: dict[str, list[float]] = {label: [] for label in variants}
     for _ in range(rounds):
         for label, call in variants.items():
-            if len(variants) > 1:  # another function has just run
-                for _ in range((warm_ups or {}).get(label, 2)):
-                    call()
-            results[label].append(mean_seconds(call, calls[label]))
-    return Comparison(
-        {
-            label: Measurement(
-                label, tuple(value / (units or {}).get(label, 1) for value in values), str(device)
-            )
-            for label, values in results.items()
-        }
-    )
+            for _ in range(warm_ups.get(label, 2) if len(variants) > 1 else 0):
+                call()  # another function has just run
+            results[label].append(mean_seconds(call, calls[label]) / units.get(label, 1))
+    return Comparison({n: Measurement(n, tuple(v), str(device)) for n, v in results.items()})
 
 
 def raise_if_simulated(device: torch.device | str) -> None:

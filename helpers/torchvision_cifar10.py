@@ -10,14 +10,9 @@ from torchvision import datasets
 class InMemoryCIFAR10(datasets.CIFAR10):
     """`torchvision.datasets.CIFAR10` without the files: one PIL image at a time, transformed.
 
-    Everything but the constructor is torchvision's. Use it where a program would write
-    `datasets.CIFAR10(root, train=True, download=True, transform=transform)` and the images may
-    come from a source other than the official archive.
-
-    Args:
-        images: uint8 `(N, 3, 32, 32)`.
-        labels: int64 `(N,)`.
-        transform: applied to each PIL image.
+    Everything but the constructor, which takes images, uint8 `(N, 3, 32, 32)`, and labels, int64
+    `(N,)`, is torchvision's. Use it where a program would write `datasets.CIFAR10(root, train=True,
+    download=True, transform=transform)` and the images may come from another source.
     """
 
     def __init__(

@@ -1,14 +1,17 @@
 """Train any network: the loop, its history, and checkpoints to resume from.
 
-The loop itself is a few lines. The rest handles what happens in long runs: progress reports,
-interrupts, a loss that becomes NaN, and machines that are shut down.
+The steps themselves are a few lines of `train`. The rest handles what happens in long runs:
+progress reports, interrupts, a loss that becomes NaN, and machines that are shut down.
 """
 
+import contextlib
 import math
+import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,25 +21,55 @@ from torch.nn import functional as F
 
 from helpers import checkpoints
 from helpers.devices import device_of
-from helpers.history import History, Progress
-from helpers.training_contexts import defer_interrupt, fast_small_batches
 
-Batch = tuple[Tensor, Tensor]
+CHECKPOINT_SECONDS = 30.0  # between checkpoints within an epoch
+REPORT_SECONDS = 0.5  # between progress reports
+LOSSES_PER_EPOCH = 50
+
+
+@dataclass
+class History:
+    """Losses and speed of a training run.
+
+    `losses[i]` is the mean loss over the steps after `steps[i - 1]` up to `steps[i]`.
+    """
+
+    steps: list[int] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+    steps_per_epoch: int = 0
+    seconds: float = 0.0  # training time with checkpoints, including resumed runs
+    images: int = 0  # number processed in this time
+
+    @property
+    def images_per_second(self) -> float:
+        """Mean training speed, including data loading."""
+        return self.images / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The current state of a training run, as passed to a progress callback."""
+
+    epoch: int  # from 1
+    epochs: int
+    step: int  # within the epoch, from 1
+    steps: int
+    loss: float
+    images_per_second: float
+    seconds: float
+    note: str = ""
 
 
 def train(
     net: nn.Module,
-    loader: Iterable[Batch],
+    loader: Iterable[tuple[Tensor, Tensor]],
     optimizer: torch.optim.Optimizer,
     *,
     epochs: int,
     loss_function: Callable[[Tensor, Tensor], Tensor] = F.cross_entropy,
     checkpoint: Path | str | None = None,
     resume: bool = False,
-    checkpoint_seconds: float = 30.0,
     report: Callable[[Progress], None] | None = None,
-    report_seconds: float = 0.5,
-    loss_steps: int | None = None,
 ) -> History:
     """Train `net` on its device for `epochs` passes over `loader`.
 
@@ -47,15 +80,11 @@ def train(
         optimizer: an optimizer for the parameters of `net`.
         epochs: total number of epochs, including those of a resumed checkpoint.
         loss_function: maps logits and labels to a 0-d tensor.
-        checkpoint: file to write after every epoch, every `checkpoint_seconds`, and when
-            interrupted. If None, nothing is written.
+        checkpoint: file to write after every epoch, every 30 seconds, and when interrupted. If
+            None, nothing is written.
         resume: continue from `checkpoint`. On a CPU, the result is bitwise identical to that of an
             uninterrupted run.
-        checkpoint_seconds: time between checkpoints within an epoch.
-        report: called about every `report_seconds` with a `Progress`.
-        report_seconds: time between reports.
-        loss_steps: number of steps over which each loss in the history is averaged; 1/50 of an
-            epoch if None.
+        report: called about every half second with a `Progress`.
 
     Returns:
         The `History`, including the part before the checkpoint.
@@ -72,165 +101,148 @@ def train(
     if resume and checkpoint is None:
         raise ValueError("resume=True needs a checkpoint to resume from: pass checkpoint=...")
     path = Path(checkpoint) if checkpoint else None
-    run = _Run(net, loader, optimizer, loss_function, epochs, path, report)
-    run.checkpoint_seconds, run.report_seconds = checkpoint_seconds, report_seconds
-    run.loss_steps = loss_steps or max(1, run.history.steps_per_epoch // 50)
+    device = device_of(net)
+    sampler = getattr(loader, "sampler", None)
+    can_skip = hasattr(sampler, "start_at")  # needed to resume within an epoch
+    history = History(steps_per_epoch=len(loader))
+    epoch, step = 0, 0  # completed epochs, and steps of the current one
+    loss_sum, loss_count = torch.zeros((), device=device), 0
+    fingerprint = checkpoints.fingerprint(net, optimizer, loader)
     if resume:
-        run.restore()
-    net.train()
-    with defer_interrupt() as interrupted, fast_small_batches(run.device, loader):
-        while run.epoch < epochs:
-            run.train_epoch(interrupted)
-    return run.history
+        state = checkpoints.load(path, device, fingerprint)
+        net.load_state_dict(state["net"])
+        optimizer.load_state_dict(state["optimizer"])
+        epoch, step = state["epoch"], state["step"]
+        loss_sum, loss_count = state["loss_sum"], state["loss_count"]
+        history = History(**state["history"])
+        checkpoints.set_random_state(state["random"], device)
 
-
-class _Run:
-    """The state of one call to `train`, which a checkpoint stores and restores."""
-
-    checkpoint_seconds: float
-    report_seconds: float
-    loss_steps: int
-
-    def __init__(
-        self,
-        net: nn.Module,
-        loader: Any,
-        optimizer: torch.optim.Optimizer,
-        loss_function: Callable[[Tensor, Tensor], Tensor],
-        epochs: int,
-        path: Path | None,
-        report: Callable[[Progress], None] | None,
-    ) -> None:
-        self.net, self.loader, self.optimizer = net, loader, optimizer
-        self.loss_function, self.epochs, self.path, self.report = (
-            loss_function,
-            epochs,
-            path,
-            report,
-        )
-        self.device = device_of(net)
-        self.history = History(steps_per_epoch=len(loader))
-        self.epoch = 0  # completed epochs
-        self.step = 0  # completed steps of the current epoch
-        self.loss_sum = torch.zeros((), device=self.device)
-        self.loss_count = 0
-        self.fingerprint = checkpoints.fingerprint(net, optimizer, loader)
-        # Resuming within an epoch needs a sampler that can start at any image.
-        self.sampler = getattr(loader, "sampler", None)
-        self.can_skip = hasattr(self.sampler, "start_at")
-
-    def train_epoch(self, interrupted: threading.Event) -> None:
-        """Train to the end of the current epoch."""
-        if self.can_skip:
-            self.sampler.start_at(self.epoch, self.step * self.loader.batch_size)
-        self.since = last_save = last_report = time.perf_counter()
-        for images, labels in self.loader:
-            self._train_step(images, labels)
-            now = time.perf_counter()
-            if now - last_report > self.report_seconds:
-                last_report = now
-                self._report()
-            if self.step == self.history.steps_per_epoch:
-                break  # the loader may be endless; the epoch is complete
-            if self.can_skip and now - last_save > self.checkpoint_seconds:
-                self._save()
-                last_save = time.perf_counter()
-            if interrupted.is_set():
-                if self.can_skip:
-                    self._save()
-                self._stop()
-        if self.device.type != "cpu":
-            torch.accelerator.synchronize(self.device)
-        self._report()
-        self.epoch, self.step = self.epoch + 1, 0
-        self._save()
-        if interrupted.is_set() and self.epoch < self.epochs:
-            self._stop()
-
-    def _train_step(self, images: Tensor, labels: Tensor) -> None:
-        images = images.to(self.device, non_blocking=True)
-        labels = labels.to(self.device, non_blocking=True)
-        self.optimizer.zero_grad()
-        loss = self.loss_function(self.net(images), labels)
-        loss.backward()
-        self.optimizer.step()
-        # Summed on the device: .item() here would make every step wait for the GPU.
-        self.loss_sum += loss.detach()
-        self.loss_count += 1
-        self.step += 1
-        self.history.images += len(labels)
-        if self.step % self.loss_steps == 0 or self.step == self.history.steps_per_epoch:
-            self._append_loss()
-
-    def _append_loss(self) -> None:
-        loss = self.loss_sum.item() / self.loss_count
-        steps = self.epoch * self.history.steps_per_epoch + self.step
-        if not math.isfinite(loss):
-            rates = ", ".join(f"{group['lr']:g}" for group in self.optimizer.param_groups)
-            raise FloatingPointError(
-                f"the loss is {loss} after {steps} steps: training diverged. "
-                f"Create the network again and choose a learning rate below {rates}."
-            )
-        self.history.steps.append(steps)
-        self.history.losses.append(loss)
-        self.loss_sum.zero_()
-        self.loss_count = 0
-
-    def _report(self, note: str = "") -> None:
-        now = time.perf_counter()
-        self.history.seconds += now - self.since
-        self.since = now
-        if self.report:
-            loss = self.history.losses[-1] if self.history.losses else math.nan
-            self.report(
-                Progress(
-                    epoch=self.epoch + 1,
-                    epochs=self.epochs,
-                    step=self.step,
-                    steps=self.history.steps_per_epoch,
-                    loss=loss,
-                    images_per_second=self.history.images_per_second,
-                    seconds=self.history.seconds,
-                    note=note,
-                )
-            )
-
-    def _stop(self) -> None:
-        note = f"stopped; saved in {self.path.name}" if self.path else "stopped"
-        self._report(note)
-        raise KeyboardInterrupt(f"training {note}")
-
-    def _save(self) -> None:
-        if self.path is None:
+    def save_checkpoint() -> None:
+        if path is None:
             return
-        state = {
-            "fingerprint": self.fingerprint,
-            "net": self.net.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "epoch": self.epoch,
-            "step": self.step,
-            "loss_sum": self.loss_sum,
-            "loss_count": self.loss_count,
-            "history": vars(self.history),
-            "random": checkpoints.random_state(self.device),
-        }
+        state = {"net": net.state_dict(), "optimizer": optimizer.state_dict()}
+        state |= {"epoch": epoch, "step": step, "loss_sum": loss_sum, "loss_count": loss_count}
+        state |= {"history": vars(history), "random": checkpoints.random_state(device)}
         try:
-            checkpoints.save(self.path, state)
+            checkpoints.save(path, state | {"fingerprint": fingerprint})
         except OSError as error:
             # A full disk must not stop the training run.
             warnings.warn(
                 f"no checkpoint was written: {error}. Training continues. To save one, free some "
                 "disk space or choose another output folder.",
-                stacklevel=2,
+                stacklevel=3,
             )
 
-    def restore(self) -> None:
-        """Restore the state of the checkpoint."""
-        state = checkpoints.load(self.path, self.device)
-        checkpoints.check_fingerprint(state["fingerprint"], self.fingerprint, self.path)
-        self.net.load_state_dict(state["net"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.epoch, self.step = state["epoch"], state["step"]
-        self.loss_sum, self.loss_count = state["loss_sum"], state["loss_count"]
-        self.history = History(**state["history"])
-        checkpoints.set_random_state(state["random"], self.device)
+    def report_progress(note: str = "") -> None:
+        nonlocal since
+        now = time.perf_counter()
+        history.seconds += now - since
+        since = now
+        if report:
+            loss = history.losses[-1] if history.losses else math.nan
+            counts = (epoch + 1, epochs, step, history.steps_per_epoch)
+            report(Progress(*counts, loss, history.images_per_second, history.seconds, note))
+
+    def stop() -> None:
+        note = f"stopped; saved in {path.name}" if path else "stopped"
+        report_progress(note)
+        raise KeyboardInterrupt(f"training {note}")
+
+    def raise_diverged() -> None:
+        rates = ", ".join(f"{group['lr']:g}" for group in optimizer.param_groups)
+        raise FloatingPointError(
+            f"the loss is {history.losses[-1]} after {history.steps[-1]} steps: training diverged. "
+            f"Create the network again and choose a learning rate below {rates}."
+        )
+
+    steps_per_loss = max(1, history.steps_per_epoch // LOSSES_PER_EPOCH)
+    net.train()
+    with defer_interrupt() as interrupted, fast_small_batches(device, loader):
+        while epoch < epochs:
+            if can_skip:
+                sampler.start_at(epoch, step * loader.batch_size)
+            since = last_save = last_report = time.perf_counter()
+            for images, labels in loader:
+                images = images.to(device, non_blocking=True)
+                labels = labels.to(device, non_blocking=True)
+                optimizer.zero_grad()
+                loss = loss_function(net(images), labels)
+                loss.backward()
+                optimizer.step()
+                # Summed on the device: .item() here would make every step wait for the GPU.
+                loss_sum += loss.detach()
+                loss_count += 1
+                step += 1
+                history.images += len(labels)
+                is_last = step == history.steps_per_epoch
+                if step % steps_per_loss == 0 or is_last:
+                    history.steps.append(epoch * history.steps_per_epoch + step)
+                    history.losses.append(loss_sum.item() / loss_count)
+                    if not math.isfinite(history.losses[-1]):
+                        raise_diverged()
+                    loss_sum.zero_()
+                    loss_count = 0
+                now = time.perf_counter()
+                if now - last_report > REPORT_SECONDS:
+                    last_report = now
+                    report_progress()
+                if is_last:
+                    break  # the loader may be endless; the epoch is complete
+                if can_skip and (now - last_save > CHECKPOINT_SECONDS or interrupted.is_set()):
+                    save_checkpoint()
+                    last_save = time.perf_counter()
+                if interrupted.is_set():
+                    stop()
+            if device.type != "cpu":
+                torch.accelerator.synchronize(device)
+            report_progress()
+            epoch, step = epoch + 1, 0
+            save_checkpoint()
+            if interrupted.is_set() and epoch < epochs:
+                stop()
+    return history
+
+
+@contextlib.contextmanager
+def defer_interrupt() -> Iterator[threading.Event]:
+    """Defer Ctrl-C or the stop button until the end of the step. A second one is immediate.
+
+    An interrupt in the middle of `optimizer.step()` would leave only part of the weights updated.
+    """
+    event = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield event  # only the main thread receives signals
+        return
+    previous = signal.getsignal(signal.SIGINT)
+
+    def handle(signum: int, frame: Any) -> None:
+        if event.is_set() and callable(previous):
+            previous(signum, frame)
+        event.set()
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+@contextlib.contextmanager
+def fast_small_batches(device: torch.device, loader: Any) -> Iterator[None]:
+    """On a CPU, train batches of up to 4 images on one thread and without oneDNN.
+
+    For such small batches, waking a second thread and preparing a oneDNN convolution cost more than
+    they save, and on a busy machine each step waits for the slower thread. The measurements are in
+    benchmarks/training_steps.py.
+    """
+    if device.type != "cpu" or (getattr(loader, "batch_size", None) or 5) > 4:
+        yield
+        return
+    onednn, threads = torch.backends.mkldnn.enabled, torch.get_num_threads()
+    torch.backends.mkldnn.enabled = False
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.backends.mkldnn.enabled = onednn
+        torch.set_num_threads(threads)

@@ -27,14 +27,10 @@ def on_device(images: Tensor, labels: Tensor, device: torch.device | str) -> tup
 def augment(images: Tensor, chosen: Tensor, mirrored: Tensor, shifts: Tensor) -> Tensor:
     """Return shifted and flipped images, using one indexing operation for the whole batch.
 
-    Args:
-        images: uint8 `(N, 32, 32, 3)`, channels last.
-        chosen: int64 `(B,)`, indices of the images.
-        mirrored: bool `(B,)`, which of them to flip from left to right before the shift.
-        shifts: int64 `(B, 2)`, pixels up and left; at the border, the image is reflected.
-
-    Returns:
-        float32 `(B, 3, 32, 32)`, normalized, channels last in memory.
+    `images`, uint8 `(N, 32, 32, 3)`, are indexed by `chosen`, int64 `(B,)`. Those that are
+    `mirrored`, bool `(B,)`, are flipped from left to right, and all are moved up and left by
+    `shifts`, int64 `(B, 2)`; at the border, the image is reflected. The result is normalized
+    float32 `(B, 3, 32, 32)`, channels last in memory.
     """
     size = images.shape[1]
     positions = torch.arange(size, device=images.device) + shifts[:, :, None]

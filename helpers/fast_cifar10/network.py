@@ -4,6 +4,8 @@ The design is that of Keller Jordan's airbench (2024, arXiv 2404.00498), which b
 (tysam-code, 2023) and cifar10-fast (David Page, 2019).
 """
 
+from itertools import pairwise
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -22,9 +24,8 @@ class FastNet(nn.Module):
         self.whiten = nn.Conv2d(3, first, kernel, settings.stride, padding=(kernel - 1) // 2)
         self.whiten.weight.requires_grad_(not settings.whiten)
         sizes = (first, *settings.widths)
-        self.groups = nn.Sequential(
-            *(Group(sizes[i], sizes[i + 1], activation, settings.dirac) for i in range(3))
-        )
+        groups = (Group(*pair, activation, settings.dirac) for pair in pairwise(sizes))
+        self.groups = nn.Sequential(*groups)
         self.activation = activation
         self.head = nn.Linear(sizes[-1], 10, bias=False)
         self.reset()
@@ -91,16 +92,13 @@ def _norm(channels: int) -> nn.BatchNorm2d:
 
 
 def whitening_filters(images: Tensor, kernel: int, floor: float = 5e-4) -> Tensor:
-    """Return filters `(3 k k, 3, k, k)` that decorrelate the values of a patch.
+    """Return filters `(3 k k, 3, k, k)` that decorrelate the values of a patch; k is `kernel`.
 
-    They are the eigenvectors of the covariance matrix of the patches, each divided by the square
-    root of its eigenvalue, so that all outputs have the same variance (Page, 2019; tysam-code,
-    2023). The direction with the largest variance comes first.
-
-    Args:
-        images: float `(N, 3, H, W)`, normalized as in training.
-        kernel: side k of a patch in pixels.
-        floor: added to the eigenvalues, so that the weakest directions are not amplified.
+    They are the eigenvectors of the covariance matrix of the patches of `images`, `(N, 3, H, W)`,
+    normalized as in training. Each is divided by the square root of its eigenvalue, so that all
+    outputs have the same variance (Page, 2019; tysam-code, 2023). The direction with the largest
+    variance comes first. `floor` is added to the eigenvalues, so that the weakest directions are
+    not amplified.
     """
     patches = images.float().unfold(2, kernel, 1).unfold(3, kernel, 1)
     patches = patches.permute(0, 2, 3, 1, 4, 5).reshape(-1, 3 * kernel * kernel)

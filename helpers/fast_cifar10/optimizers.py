@@ -43,13 +43,8 @@ class Muon(torch.optim.Optimizer):
     """SGD with Nesterov momentum whose updates are orthogonalized.
 
     A filter `(out, in, k, k)` is treated as a matrix `(out, in k k)`. Its norm is kept at the
-    square root of `out`, so that `lr` is the relative size of a step.
-
-    Args:
-        filters: the parameters.
-        lr: learning rate.
-        momentum: momentum factor.
-        direction: maps the momentum of filters of one shape, `(K, out, in k k)`, to updates.
+    square root of `out`, so that `lr` is the relative size of a step. `direction` maps the momentum
+    of filters of one shape, `(K, out, in k k)`, to updates.
     """
 
     def __init__(
@@ -87,13 +82,8 @@ def make_optimizers(
     """Return SGD for the biases and the head of `net`, and Muon for its filters.
 
     Each parameter group has its initial learning rate, `initial_lr`, and the fraction of the run
-    after which the rate has decayed to zero, `decay_end`.
-
-    Args:
-        net: the network.
-        settings: the recipe.
-        batch_size: number of images over which the loss is summed.
-        orthogonalize: function that Muon calls, for example a compiled version.
+    after which the rate has decayed to zero, `decay_end`. The loss is summed over `batch_size`
+    images; Muon calls `orthogonalize`, for example a compiled version.
     """
     filters = [p for p in net.parameters() if p.ndim == 4 and p.requires_grad]
     biases = [p for p in net.groups.parameters() if p.ndim == 1 and p.requires_grad]
@@ -123,7 +113,6 @@ def set_learning_rates(
     They decay linearly to zero; without `lr_decay`, they stay constant.
     """
     for group in optimizer.param_groups:
-        factor = (
-            1 - progress / group["decay_end"] if lr_decay else float(progress < group["decay_end"])
-        )
+        end = group["decay_end"]
+        factor = 1 - progress / end if lr_decay else float(progress < end)
         group["lr"] = group["initial_lr"] * max(0.0, factor)

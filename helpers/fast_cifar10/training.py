@@ -31,11 +31,7 @@ class Run:
 class Trainer:
     """Trains one network repeatedly from new weights, so that it is compiled only once.
 
-    Args:
-        settings: the recipe.
-        images: uint8 `(N, 3, 32, 32)`, copied to `device` and kept there.
-        labels: int64 `(N,)`, likewise.
-        device: where to train.
+    Keeps images, uint8 `(N, 3, 32, 32)`, and labels, int64 `(N,)`, on `device`.
     """
 
     def __init__(
@@ -46,15 +42,13 @@ class Trainer:
         self.batch_size = min(settings.batch_size, len(labels))
         self.net = FastNet(settings).to(self.device, memory_format=torch.channels_last)
 
-        def compile_if_enabled(function: Callable[..., Tensor], mode: str) -> Callable[..., Tensor]:
-            if not settings.compiled:
-                return function
-            return torch.compile(function, mode=mode, dynamic=False)
-
-        self._compiled_loss = compile_if_enabled(self._loss, "max-autotune")
-        self._predict_batch = compile_if_enabled(self.net, "max-autotune")
-        self._augment = compile_if_enabled(augment, "default")
-        self._orthogonalize = compile_if_enabled(orthogonalize, "default")
+        self._compiled_loss, self._predict_batch = self._loss, self.net
+        self._augment, self._orthogonalize = augment, orthogonalize
+        if settings.compiled:
+            self._compiled_loss = torch.compile(self._loss, mode="max-autotune", dynamic=False)
+            self._predict_batch = torch.compile(self.net, mode="max-autotune", dynamic=False)
+            self._augment = torch.compile(augment, dynamic=False)
+            self._orthogonalize = torch.compile(orthogonalize, dynamic=False)
 
     def warm_up(self) -> float:
         """Compile and warm up with a few steps and predictions; return the time in seconds."""
@@ -66,11 +60,7 @@ class Trainer:
         return time.perf_counter() - started
 
     def choose_threads(self) -> int:
-        """Set torch to one thread or to all, whichever trains faster, and return the number.
-
-        If other programs use the cores, several threads can be slower than one. On a GPU, nothing
-        changes.
-        """
+        """Set torch to one thread or to all, whichever trains faster; return the number."""
 
         def seconds_with(threads: int) -> float:
             torch.set_num_threads(threads)
@@ -93,15 +83,8 @@ class Trainer:
         """Train from new weights, for the epochs of the settings, `steps`, or `seconds`.
 
         The learning rates decay linearly to zero at the end of the run, even if its length is given
-        in seconds.
-
-        Args:
-            seed: seed of the weights, the order, and the augmentation.
-            steps: number of steps, instead of epochs.
-            seconds: training time, instead of epochs.
-            observe: called `observations` times at equal intervals, last at the end; its time is
-                not counted.
-            observations: number of calls of `observe`.
+        in seconds. `seed` determines the weights, the order, and the augmentation. `observe` is
+        called `observations` times at equal intervals, last at the end; its time is not counted.
 
         Raises:
             FloatingPointError: the loss is not a number.
@@ -147,8 +130,7 @@ class Trainer:
     def predict(self, images: Tensor, *, views: bool = True) -> Tensor:
         """Return logits `(N, 10)` for uint8 `images`, `(N, 32, 32, 3)` on the trainer's device.
 
-        Args:
-            views: average over six views of each image (test-time augmentation).
+        With `views`, they are averaged over six views of each image (test-time augmentation).
         """
         self.net.eval()
         parts = []

@@ -1,1 +1,4 @@
-"""The figures of the lessons, one module per subject. `style.py` has the shared style."""
+"""The figures of the lessons, one module per subject, in the style of `style.py`.
+
+`drawings/` has those without data, as boxes, arrows and labels.
+"""

@@ -7,25 +7,22 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from helpers.evaluation import Evaluation
-from helpers.history import History
+from helpers.plots.shapes import label
 from helpers.plots.style import OTHER_COLORS, new_figure, text_color_on
+from helpers.training import History
 
 
 def draw_images(
-    images: Tensor,
-    titles: Sequence[str],
-    *,
-    title: str = "",
-    columns: int = 8,
+    images: Tensor, titles: Sequence[str], *, title: str = "", columns: int = 8
 ) -> Figure:
     """Draw uint8 images `(N, 3, H, W)` in rows, each under its title."""
     rows = -(-len(images) // columns)
-    figure, axes = new_figure(rows, columns, width=1.1 * columns, height=1.35 * rows + 0.4)
-    for axis in axes.flat:
+    figure, _ = new_figure(rows, columns, width=1.1 * columns, height=1.35 * rows + 0.4)
+    for axis in figure.axes:
         axis.set_axis_off()
-    for i, (image, axis) in enumerate(zip(images, axes.flat, strict=False)):
+    for image, text, axis in zip(images, titles, figure.axes, strict=False):
         axis.imshow(image.permute(1, 2, 0).cpu().numpy())
-        axis.set_title(titles[i], fontsize=9)
+        axis.set_title(text, fontsize=9)
     figure.suptitle(title)
     return figure
 
@@ -46,18 +43,15 @@ def plot_loss_curve(history: History) -> Figure:
 def plot_accuracy_by_class(per_class: Mapping[str, float], overall: float) -> Figure:
     """Draw one bar per class, with a line at the overall accuracy; accuracies are from 0 to 1."""
     figure, axis = new_figure()
-    names = list(per_class)
-    percentages = [100 * accuracy for accuracy in per_class.values()]
-    bars = axis.bar(names, percentages, color=OTHER_COLORS[0])
+    percentages = {name: 100 * accuracy for name, accuracy in per_class.items()}
+    bars = axis.bar(list(percentages), list(percentages.values()), color=OTHER_COLORS[0])
     number_color = text_color_on(OTHER_COLORS[0])
     axis.bar_label(bars, fmt="%.0f", label_type="center", color=number_color)
     axis.axhline(100 * overall, color="black", linestyle="--", label=f"overall {overall:.1%}")
-    axis.set_xlabel("class")
-    axis.set_ylabel("accuracy [% of its test images]")
-    axis.set_ylim(0, 100)
+    axis.set(xlabel="class", ylabel="accuracy [% of its test images]", ylim=(0, 100))
     axis.tick_params(axis="x", rotation=30)
     axis.legend(loc="upper left", bbox_to_anchor=(0, 1.02), framealpha=1)
-    best, worst = names[int(np.argmax(percentages))], names[int(np.argmin(percentages))]
+    best, worst = max(per_class, key=per_class.get), min(per_class, key=per_class.get)
     axis.set_title(f"Recognized best: {best}; worst: {worst}")
     return figure
 
@@ -69,23 +63,20 @@ def plot_confusion_matrix(evaluation: Evaluation, classes: Sequence[str]) -> Fig
     """
     counts = evaluation.confusion.double().numpy()
     percentages = 100 * counts / counts.sum(1, keepdims=True).clip(1)
+    diagonal = np.eye(len(percentages), dtype=bool)
     figure, axis = new_figure(width=6.5, height=5.8)
     axis.grid(False)
-    mistakes = percentages * (1 - np.eye(len(percentages)))
+    mistakes = percentages * ~diagonal
     top = max(mistakes.max(), 1)
-    correct = np.ma.masked_where(~np.eye(len(percentages), dtype=bool), percentages)
     image = axis.imshow(mistakes, cmap="Oranges", vmin=0, vmax=top)
+    correct = np.ma.masked_where(~diagonal, percentages)
     axis.imshow(correct, cmap="Blues", vmin=0, vmax=100)
-    for row, column in np.ndindex(*percentages.shape):
-        percentage = percentages[row, column]
+    for (row, column), percentage in np.ndenumerate(percentages):
         color = "white" if percentage > (65 if row == column else 0.65 * top) else "black"
-        axis.text(
-            column, row, f"{percentage:.0f}", ha="center", va="center", color=color, fontsize=8
-        )
+        label(axis, column, row, f"{percentage:.0f}", color=color, fontsize=8)
     axis.set_xticks(range(len(classes)), classes, rotation=45, ha="right")
     axis.set_yticks(range(len(classes)), classes)
-    axis.set_xlabel("predicted class")
-    axis.set_ylabel("true class")
+    axis.set(xlabel="predicted class", ylabel="true class")
     figure.colorbar(image, label="mistakes [% of the true class]", shrink=0.8)
     row, column = np.unravel_index(mistakes.argmax(), percentages.shape)
     axis.set_title(f"Most common mistake: {classes[row]} predicted as {classes[column]}")

@@ -3,27 +3,23 @@
 import statistics
 from collections.abc import Sequence
 
-import numpy as np
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from helpers.plots.style import OTHER_COLORS, new_figure
+from helpers.plots.style import OTHER_COLORS, annotate, new_figure
 from helpers.records import Record
 
 
 def draw_filters(weights: Tensor, spreads: Sequence[float], *, columns: int = 9) -> Figure:
-    """Draw filters `(N, 3, k, k)` as small color images, in the given order.
+    """Draw filters `(N, 3, k, k)` as small color images.
 
-    Args:
-        weights: the filters.
-        spreads: standard deviation of the patches along the direction of each filter.
-        columns: filters per row.
+    Each has the standard deviation of the patches along its direction as its title.
     """
     rows = -(-len(weights) // columns)
-    figure, axes = new_figure(rows, columns, width=0.85 * columns, height=1.05 * rows + 0.8)
-    for axis in np.ravel(axes):
+    figure, _ = new_figure(rows, columns, width=0.85 * columns, height=1.05 * rows + 0.8)
+    for axis in figure.axes:
         axis.set_axis_off()
-    for weight, spread, axis in zip(weights, spreads, np.ravel(axes), strict=False):
+    for weight, spread, axis in zip(weights, spreads, figure.axes, strict=False):
         picture = weight.permute(1, 2, 0).cpu().numpy()
         axis.imshow(0.5 + 0.5 * picture / abs(picture).max())
         axis.set_title(f"{spread:.2g}", fontsize=8)
@@ -37,75 +33,53 @@ def plot_singular_values(before: Tensor, after: Tensor) -> Figure:
     """Draw the singular values `(R,)` of a gradient and of Muon's update for it."""
     figure, axis = new_figure()
     numbers = range(1, len(before) + 1)
-    axis.plot(
-        numbers,
-        (before / before.max()).cpu(),
-        color=OTHER_COLORS[3],
-        label="gradient (largest = 1)",
-    )
-    updated = after.sort(descending=True).values.cpu()
+    scaled, updated = (before / before.max()).cpu(), after.sort(descending=True).values.cpu()
+    axis.plot(numbers, scaled, color=OTHER_COLORS[3], label="gradient (largest = 1)")
     axis.plot(numbers, updated, color=OTHER_COLORS[2], label="after three iterations")
     axis.axhline(1, color="0.6", linestyle=":")
-    axis.set_xlabel("index of the singular value, largest first")
-    axis.set_ylabel("singular value")
     axis.set_ylim(bottom=0)
     axis.legend()
-    large_before = (before > before.max() / 2).double().mean().item()
-    large_after = (after > after.max() / 2).double().mean().item()
-    axis.set_title(
-        "Singular values of at least half the largest: "
-        f"{large_before:.0%} before, {large_after:.0%} after"
-    )
+    first, last = ((v > v.max() / 2).double().mean().item() for v in (before, after))
+    title = f"Singular values of at least half the largest: {first:.0%} before, {last:.0%} after"
+    axis.set(xlabel="index of the singular value, largest first", ylabel="singular value")
+    axis.set_title(title)
     return figure
 
 
 def plot_learning_curve(seconds: Sequence[float], accuracies: Sequence[float]) -> Figure:
     """Draw test accuracy, from 0 to 1, against the seconds spent in training."""
     figure, axis = new_figure()
-    percentages = [100 * a for a in accuracies]
-    axis.plot(seconds, percentages, marker="o")
-    axis.set_xlabel("training time [s]")
-    axis.set_ylabel("test accuracy, one view [%]")
+    axis.plot(seconds, [100 * accuracy for accuracy in accuracies], marker="o")
     axis.set_xlim(left=0)
-    axis.set_title(f"{percentages[-1]:.1f}% after {seconds[-1]:.1f} s of training")
+    title = f"{100 * accuracies[-1]:.1f}% after {seconds[-1]:.1f} s of training"
+    axis.set(xlabel="training time [s]", ylabel="test accuracy, one view [%]", title=title)
     return figure
 
 
 def plot_ablation(record: Record) -> Figure:
-    """Draw how the test accuracy changes if one technique is removed, one row per technique.
+    """Draw the change of test accuracy if a technique is removed, from `benchmarks/ablation.py`.
 
     The band is the range of the runs with all techniques: a change inside it may be due to chance.
-
-    Args:
-        record: result of `benchmarks/ablation.py`.
     """
     rows = {row["name"]: row["accuracy"] for row in record.results["rows"]}
-    all_techniques = rows.pop(record.results["baseline"])
-    reference = statistics.median(all_techniques)
+    reference = statistics.median(rows[record.results["baseline"]])
     changes = {
         name: [100 * (accuracy - reference) for accuracy in accuracies]
         for name, accuracies in rows.items()
     }
-    techniques = sorted(changes, key=lambda name: statistics.median(changes[name]))
+    band = changes.pop(record.results["baseline"])
+    medians = {name: statistics.median(values) for name, values in changes.items()}
+    techniques = sorted(changes, key=medians.get)
     figure, axis = new_figure(width=8.0, height=0.34 * len(techniques) + 1.6)
-    band = [100 * (accuracy - reference) for accuracy in all_techniques]
     axis.axvspan(min(band), max(band), color="0.88", label="range of the runs with all techniques")
     axis.axvline(0, color="0.4", linestyle=":")
-    for row_number, name in enumerate(techniques):
+    for row, name in enumerate(techniques):
         values = changes[name]
-        median = statistics.median(values)
         outside_band = max(values) < min(band) or min(values) > max(band)
         color = OTHER_COLORS[2] if outside_band else "0.35"
-        axis.plot(values, [row_number] * len(values), ".", color=color, alpha=0.6)
-        axis.plot(median, row_number, "D", color=color)
-        axis.annotate(
-            f"{median:+.1f}",
-            (max(values), row_number),
-            (8, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=8,
-        )
+        axis.plot(values, [row] * len(values), ".", color=color, alpha=0.6)
+        axis.plot(medians[name], row, "D", color=color)
+        annotate(axis, f"{medians[name]:+.1f}", max(values), row, 8)
     axis.set_yticks(range(len(techniques)), [f"without {name}" for name in techniques])
     axis.invert_yaxis()
     # Most changes are small and a few are large: linear up to 3 points, logarithmic beyond.
@@ -116,23 +90,14 @@ def plot_ablation(record: Record) -> Figure:
     axis.set_xlim(1.4 * min(min(v) for v in changes.values()) - 1, 6)
     axis.set_xlabel("change of test accuracy [percentage points]; dot: a run, diamond: median")
     axis.legend(fontsize=8, loc="lower left")
-    runs = min(len(values) for values in changes.values())
-    worst = techniques[0]
-    loss = -statistics.median(changes[worst])
-    axis.set_title(
-        f"Largest loss: without {worst}, {loss:.1f} points ({runs} runs per technique)\n"
-        f"{record.origin}",
-        fontsize=10,
-    )
+    runs = f"({min(map(len, changes.values()))} runs per technique)"
+    title = f"Largest loss: without {techniques[0]}, {-medians[techniques[0]]:.1f} points {runs}"
+    axis.set_title(f"{title}\n{record.origin}", fontsize=10)
     return figure
 
 
 def plot_accuracy_by_time_limit(record: Record) -> Figure:
-    """Draw the test accuracy that each recipe reaches within each training time.
-
-    Args:
-        record: result of `benchmarks/accuracy_by_time_limit.py`.
-    """
+    """Draw accuracy by training time and recipe, from `benchmarks/accuracy_by_time_limit.py`."""
     figure, axis = new_figure(height=3.6)
     time_limits = sorted(record.results["time_limits"], key=float)
     best: dict[str, tuple[float, str]] = {}
@@ -146,44 +111,27 @@ def plot_accuracy_by_time_limit(record: Record) -> Figure:
             ]
             if not percentages:
                 continue
-            axis.plot(
-                [float(time_limit)] * len(percentages), percentages, ".", color=color, alpha=0.6
-            )
-            medians[float(time_limit)] = median = statistics.median(percentages)
-            runs = "1 run" if len(percentages) == 1 else f"{len(percentages)} runs"
-            axis.annotate(
-                f"{median:.1f}% ({runs})",
-                (float(time_limit), median),
-                (8, -12),
-                textcoords="offset points",
-                va="center",
-                fontsize=9,
-            )
+            seconds, count = float(time_limit), len(percentages)
+            axis.plot([seconds] * count, percentages, ".", color=color, alpha=0.6)
+            medians[seconds] = median = statistics.median(percentages)
+            text = f"{median:.1f}% ({'1 run' if count == 1 else f'{count} runs'})"
+            annotate(axis, text, seconds, median, 8, -12, fontsize=9)
             best[time_limit] = max(best.get(time_limit, (0.0, "")), (median, recipe))
         axis.plot(list(medians), list(medians.values()), "D-", color=color, label=recipe)
     axis.set_xscale("log")
-    axis.set_xticks(
-        [float(time_limit) for time_limit in time_limits], [f"{float(t):g}" for t in time_limits]
-    )
+    axis.set_xticks([float(t) for t in time_limits], [f"{float(t):g}" for t in time_limits])
     axis.minorticks_off()
     axis.margins(x=0.25, y=0.15)
-    axis.set_xlabel("training time [s]")
-    axis.set_ylabel("test accuracy, six views [%]")
+    axis.set(xlabel="training time [s]", ylabel="test accuracy, six views [%]")
     axis.legend(loc="lower right", fontsize=8)
     accuracy, recipe = best[time_limits[-1]]
-    axis.set_title(
-        f"In {float(time_limits[-1]):g} s: {accuracy:.1f}%, by {recipe}\n{record.origin}",
-        fontsize=10,
-    )
+    title = f"In {float(time_limits[-1]):g} s: {accuracy:.1f}%, by {recipe}"
+    axis.set_title(f"{title}\n{record.origin}", fontsize=10)
     return figure
 
 
 def plot_against_airbench(record: Record) -> Figure:
-    """Plot accuracy and time of every run of two recipes on one GPU.
-
-    Args:
-        record: result of `benchmarks/against_airbench.py`.
-    """
+    """Plot accuracy and time of every run of two recipes, from `benchmarks/against_airbench.py`."""
     figure, axis = new_figure(height=4.0)
     centers = {}
     for (name, runs), color in zip(record.results["runs"].items(), OTHER_COLORS[2:], strict=False):
@@ -199,7 +147,6 @@ def plot_against_airbench(record: Record) -> Figure:
     axis.legend()
     seconds, percentage = centers["course"]
     ratio = seconds / centers["airbench"][0]
-    axis.set_title(
-        f"{percentage:.2f}% in {seconds:.2f} s, {ratio:.2f} of airbench's time\n{record.origin}"
-    )
+    title = f"{percentage:.2f}% in {seconds:.2f} s, {ratio:.2f} of airbench's time"
+    axis.set_title(f"{title}\n{record.origin}")
     return figure

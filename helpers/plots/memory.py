@@ -4,49 +4,28 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from helpers.language import translate
 from helpers.memory import Sample
-from helpers.plots.style import GPU_COLOR, OTHER_COLORS, new_figure, show, text_color_on
+from helpers.plots.shapes import label
+from helpers.plots.style import GPU_COLOR, OTHER_COLORS, new_figure, show, stack_bars
 
 MIB = 2**20
 # All of this is GPU memory, so the colors show what the memory is used for.
-PART_COLORS = {
-    "weights": OTHER_COLORS[0],
-    "gradients": OTHER_COLORS[1],
-    "states": OTHER_COLORS[2],
-    "activations": OTHER_COLORS[4],
-}
+_PARTS = ("weights", "gradients", "states", "activations")
+PART_COLORS = dict(zip(_PARTS, (*OTHER_COLORS[:3], OTHER_COLORS[4]), strict=True))
 
 
 def plot_parts(parts: Mapping[str, Mapping[str, int]], *, title: str) -> None:
-    """Draw one bar per case, divided into "weights", "gradients", "states" and "activations".
-
-    Args:
-        parts: bytes by part, for each case.
-        title: the finding.
-    """
+    """Draw one bar per case: its bytes of "weights", "gradients", "states" and "activations"."""
     figure, axis = new_figure(height=1.2 + 0.5 * len(parts))
-    for row, sizes in enumerate(parts.values()):
-        left = 0.0
-        for part, size in sizes.items():
-            color = PART_COLORS[part]
-            axis.barh(row, size / MIB, left=left, color=color, label=part if row == 0 else None)
-            if size:
-                middle = left + size / MIB / 2
-                axis.text(
-                    middle, row, part, ha="center", va="center", size=8, color=text_color_on(color)
-                )
-            left += size / MIB
-    axis.set_yticks(range(len(parts)), list(parts))
-    axis.invert_yaxis()
+    rows = {case: {part: n / MIB for part, n in sizes.items()} for case, sizes in parts.items()}
+    stack_bars(axis, rows, PART_COLORS, lambda part, size: part)
     axis.set_xlabel("GPU memory [MiB]")
-    axis.grid(visible=False, axis="y")
     figure.suptitle(title)
     cases = "; ".join(
         f"{case}: {', '.join(part for part, size in sizes.items() if size)}"
         for case, sizes in parts.items()
     )
-    show(figure, translate("Bars of GPU memory by use. {cases}.", cases=cases))
+    show(figure, "Bars of GPU memory by use. {cases}.", cases=cases)
 
 
 def plot_timeline(samples: Sequence[Sample], *, title: str) -> None:
@@ -62,8 +41,7 @@ def plot_timeline(samples: Sequence[Sample], *, title: str) -> None:
         axis.text((start + end) / 2, top * 0.93, phase, ha="center", size=9)
         start = end
     axis.set(xlim=(1, len(values)), ylim=(0, top))
-    axis.set_xlabel("operation")
-    axis.set_ylabel("allocated GPU memory [MiB]")
+    axis.set(xlabel="operation", ylabel="allocated GPU memory [MiB]")
     figure.suptitle(title)
     show(
         figure,
@@ -76,75 +54,56 @@ def plot_timeline(samples: Sequence[Sample], *, title: str) -> None:
 def plot_layers(saved_bytes: Mapping[str, int], *, title: str) -> None:
     """Draw the bytes that autograd saves for each layer."""
     figure, axis = new_figure(height=1.0 + 0.24 * len(saved_bytes))
-    sizes = [size / MIB for size in saved_bytes.values()]
-    axis.barh(range(len(saved_bytes)), sizes, color=PART_COLORS["activations"])
-    axis.set_yticks(range(len(saved_bytes)), list(saved_bytes), size=8)
-    axis.invert_yaxis()
+    rows = {layer: {"activations": size / MIB} for layer, size in saved_bytes.items()}
+    stack_bars(axis, rows, {"activations": PART_COLORS["activations"]})
+    axis.tick_params(axis="y", labelsize=8)
     axis.set_xlabel("saved for the backward pass [MiB]")
-    axis.grid(visible=False, axis="y")
     figure.suptitle(title)
     largest = max(saved_bytes.values())
-    big = ", ".join(name for name, size in saved_bytes.items() if size > largest / 2)
-    alt = translate(
-        "Bars: the memory that autograd saves for each layer. The long ones: {big}.", big=big
+    show(
+        figure,
+        "Bars: the memory that autograd saves for each layer. The long ones: {big}.",
+        big=", ".join(name for name, size in saved_bytes.items() if size > largest / 2),
     )
-    show(figure, alt)
 
 
 def plot_against_limit(peaks: Mapping[str, int | None], limit: int, *, title: str) -> None:
     """Draw the peak of each training setup (None: out of memory), and the memory of the GPU."""
     figure, axis = new_figure(height=1.2 + 0.36 * len(peaks))
+    white = {"facecolor": "white", "edgecolor": "none", "pad": 2}
     for row, peak in enumerate(peaks.values()):
-        fits = peak is not None
-        size = (peak if fits else limit) / MIB
-        axis.barh(
-            row, size, color=GPU_COLOR if fits else "white", edgecolor=GPU_COLOR,
-            hatch=None if fits else "///",
-        )  # fmt: skip
-        if not fits:
-            axis.text(
-                size / 2, row, "out of memory", ha="center", va="center", size=9,
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 2},
-            )  # fmt: skip
+        if peak is None:
+            axis.barh(row, limit / MIB, color="white", edgecolor=GPU_COLOR, hatch="///")
+            label(axis, limit / MIB / 2, row, "out of memory", size=9, bbox=white)
+        else:
+            axis.barh(row, peak / MIB, color=GPU_COLOR, edgecolor=GPU_COLOR)
     axis.axvline(limit / MIB, color="black", linestyle="--")
     axis.text(limit / MIB, -0.75, "the GPU's memory", ha="right", size=8)
     axis.set_yticks(range(len(peaks)), list(peaks))
-    axis.set_ylim(len(peaks) - 0.5, -1)
-    axis.set_xlabel("peak of a training step [MiB]")
+    axis.set(ylim=(len(peaks) - 0.5, -1), xlabel="peak of a training step [MiB]")
     axis.grid(visible=False, axis="y")
     figure.suptitle(title)
-    fitting = ", ".join(name for name, peak in peaks.items() if peak is not None)
-    failing = ", ".join(name for name, peak in peaks.items() if peak is None)
-    alt = translate(
+    show(
+        figure,
         "Bars of peak GPU memory. Within the limit: {fitting}. Too much: {failing}.",
-        fitting=fitting,
-        failing=failing,
+        fitting=", ".join(name for name, peak in peaks.items() if peak is not None),
+        failing=", ".join(name for name, peak in peaks.items() if peak is None),
     )
-    show(figure, alt)
 
 
-def draw_segments(
-    snapshot: Sequence[Mapping[str, Any]], *, title: str, max_segments: int = 12
-) -> None:
-    """Draw the large segments of `torch.cuda.memory_snapshot()`, with used and unused blocks.
-
-    Args:
-        snapshot: the segments.
-        title: the finding.
-        max_segments: how many segments to draw.
-    """
+def draw_segments(snapshot: Sequence[Mapping[str, Any]], *, title: str) -> None:
+    """Draw the first 12 large segments of `torch.cuda.memory_snapshot()` with their blocks."""
     all_large = [segment for segment in snapshot if segment["segment_type"] == "large"]
-    large = all_large[:max_segments]
+    large = all_large[:12]
     figure, axis = new_figure(height=1.2 + 0.24 * len(large))
+    border = {"height": 0.7, "edgecolor": "black", "linewidth": 0.6}
     names = {True: "used", False: "unused, but reserved"}
     for row, segment in enumerate(large):
         for block in segment["blocks"]:
             used = block["state"] != "inactive"
             left = (block["address"] - segment["address"]) / MIB
-            axis.barh(
-                row, block["size"] / MIB, left=left, height=0.7, edgecolor="black", linewidth=0.6,
-                color=GPU_COLOR if used else "white", label=names.pop(used, None),
-            )  # fmt: skip
+            look = {"color": GPU_COLOR if used else "white", "label": names.pop(used, None)}
+            axis.barh(row, block["size"] / MIB, left=left, **border, **look)
     axis.set_yticks(range(len(large)), range(1, len(large) + 1), size=7)
     axis.invert_yaxis()
     axis.set_xlabel("position in the segment [MiB]")

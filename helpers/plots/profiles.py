@@ -4,45 +4,42 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from helpers.plots.style import CPU_COLOR, GPU_COLOR, OTHER_COLORS, new_figure, text_color_on
+from helpers.plots import style
+from helpers.plots.shapes import label
 from helpers.traces import Span, busy_fraction, outermost
 
 _PARTS = ("data", "forward", "backward", "optimizer", "log")
-PART_COLORS = dict(zip(_PARTS, OTHER_COLORS, strict=True))
+PART_COLORS = dict(zip(_PARTS, style.OTHER_COLORS, strict=True))
 
 
 def draw_timeline(spans: Sequence[Span]) -> Figure:
     """Draw a trace: the named parts, the outermost operations on the CPU, the GPU's kernels."""
-    parts = [span for span in spans if span.row == "part" and span.name in _PARTS]
+    parts = [span for span in spans if span.row == "part" and span.name in PART_COLORS]
     operations = outermost(span for span in spans if span.row == "operation")
     kernels = [span for span in spans if span.row == "kernel"]
     rows = {"part of the step": parts, "CPU: operations": operations}
     if kernels:
         rows["GPU: kernels"] = kernels
-    figure, axis = new_figure(width=8, height=0.6 * len(rows) + 1.4)
+    figure, axis = style.new_figure(width=8, height=0.6 * len(rows) + 1.4)
     end = max(span.end for span in [*parts, *kernels])  # kernels may run after the last launch
     for row, row_spans in enumerate(rows.values()):
         for span in row_spans:
-            color = PART_COLORS.get(span.name, GPU_COLOR if row == 2 else CPU_COLOR)
-            width = (span.end - span.start) / 1000
+            color = PART_COLORS.get(span.name, style.GPU_COLOR if row == 2 else style.CPU_COLOR)
             is_wide = span.end - span.start > 0.1 * end
-            label = span.name if row == 0 and not is_wide else None
-            left = span.start / 1000
-            axis.barh(row, width, 0.7, left=left, color=color, edgecolor="white", label=label)
+            look = {"color": color, "edgecolor": "white"}
             if row == 0 and is_wide:
-                middle = (span.start + span.end) / 2000
-                axis.text(
-                    middle, row, span.name, ha="center", va="center", fontsize=7, rotation=0,
-                    color=text_color_on(color), clip_on=True,
-                )  # fmt: skip
+                font = {"fontsize": 7, "color": style.text_color_on(color), "clip_on": True}
+                label(axis, (span.start + span.end) / 2000, row, span.name, **font)
+            elif row == 0:
+                look["label"] = span.name
+            axis.barh(row, (span.end - span.start) / 1000, 0.7, left=span.start / 1000, **look)
     axis.set_yticks(range(len(rows)), rows)
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)
     axis.set_xlabel("time since the start of the step [ms]")
     if axis.get_legend_handles_labels()[1]:  # parts that are too short for a label
         figure.legend(fontsize=8, loc="outside lower right", frameon=False)
-    start = min(span.start for span in parts)
-    busy = busy_fraction(kernels or operations, start, end)
+    busy = busy_fraction(kernels or operations, min(span.start for span in parts), end)
     what = f"{len(kernels)} kernels" if kernels else f"{len(operations)} operations"
     where = "the GPU is" if kernels else "operations keep the CPU"
     axis.set_title(f"One step, {what}: {where} busy for {busy:.0%} of the time", fontsize=11)
@@ -52,24 +49,16 @@ def draw_timeline(spans: Sequence[Span]) -> Figure:
 def draw_queue(rows: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> Figure:
     """Draw launches on the CPU and kernels on the GPU, one panel per program.
 
-    Args:
-        rows: maps the name of a program to `(launch start, launch end, kernel start, kernel end)`
-            of each kernel, in microseconds.
+    Each kernel is `(launch start, launch end, kernel start, kernel end)`, in microseconds.
     """
-    figure, axes = new_figure(len(rows), 1, width=8, height=1.5 * len(rows) + 0.6)
+    figure, axes = style.new_figure(len(rows), 1, width=8, height=1.5 * len(rows) + 0.6)
     last = max(times[-1][3] for times in rows.values())
     for axis, (name, times) in zip(axes.flat, rows.items(), strict=True):
-        for launch_start, launch_end, start, end in times:
-            axis.barh(
-                0,
-                launch_end - launch_start,
-                0.7,
-                left=launch_start,
-                color=CPU_COLOR,
-                edgecolor="white",
-            )
-            axis.barh(1, end - start, 0.7, left=start, color=GPU_COLOR, edgecolor="white")
-        busy = sum(end - start for *_, start, end in times) / times[-1][3]
+        for row, color in ((0, style.CPU_COLOR), (1, style.GPU_COLOR)):
+            starts = [kernel[2 * row] for kernel in times]
+            widths = [kernel[2 * row + 1] - kernel[2 * row] for kernel in times]
+            axis.barh([row] * len(times), widths, 0.7, starts, color=color, edgecolor="white")
+        busy = sum(widths) / times[-1][3]
         axis.set_yticks([0, 1], ["CPU: launches", "GPU: kernels"])
         axis.invert_yaxis()
         axis.grid(axis="y", visible=False)
@@ -80,24 +69,13 @@ def draw_queue(rows: Mapping[str, Sequence[tuple[float, float, float, float]]]) 
 
 
 def plot_loop_parts(milliseconds: Mapping[str, Mapping[str, float]]) -> Figure:
-    """Draw the parts of one step of each loop as a stacked bar.
-
-    Args:
-        milliseconds: milliseconds per step, by loop and part.
-    """
-    figure, axis = new_figure(height=0.5 * len(milliseconds) + 1.7)
-    names = list(milliseconds)
-    left = [0.0] * len(names)
-    for part in _PARTS:
-        widths = [milliseconds[name].get(part, 0.0) for name in names]
-        axis.barh(names, widths, left=left, color=PART_COLORS[part], edgecolor="white", label=part)
-        left = [start + width for start, width in zip(left, widths, strict=True)]
-    axis.invert_yaxis()
-    axis.grid(axis="y", visible=False)
+    """Draw the parts of one step of each loop, in milliseconds, as a stacked bar."""
+    figure, axis = style.new_figure(height=0.5 * len(milliseconds) + 1.7)
+    style.stack_bars(axis, milliseconds, PART_COLORS, edgecolor="white")
     axis.set_xlabel("time per step [ms]")
     figure.legend(fontsize=8, ncols=5, loc="outside lower center", frameon=False)
-    slowest = max(names, key=lambda name: sum(milliseconds[name].values()))
-    fastest = min(names, key=lambda name: sum(milliseconds[name].values()))
-    ratio = sum(milliseconds[slowest].values()) / sum(milliseconds[fastest].values())
+    totals = {name: sum(parts.values()) for name, parts in milliseconds.items()}
+    slowest, fastest = max(totals, key=totals.get), min(totals, key=totals.get)
+    ratio = totals[slowest] / totals[fastest]
     axis.set_title(f"A step of {slowest} takes {ratio:.1f} times as long as {fastest}")
     return figure

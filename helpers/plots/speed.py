@@ -9,11 +9,11 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-from helpers.history import History
 from helpers.plots.profiles import PART_COLORS
-from helpers.plots.style import CPU_COLOR, GPU_COLOR, OTHER_COLORS, new_figure, text_color_on
+from helpers.plots.style import CPU_COLOR, GPU_COLOR, OTHER_COLORS, new_figure, stack_bars
 from helpers.records import Record
 from helpers.timing import Measurement, format_duration
+from helpers.training import History
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,10 @@ def crossing(baseline: Curve, other: Curve) -> float | None:
     shared = sorted(first.keys() & second.keys())
     if not shared or second[shared[-1]] >= first[shared[-1]]:
         return None
-    gaps = [math.log(second[size] / first[size]) for size in shared]
-    for (low, high), (above, below) in zip(
-        reversed(list(pairwise(shared))), reversed(list(pairwise(gaps))), strict=True
-    ):
+    gaps = [(size, math.log(second[size] / first[size])) for size in shared]
+    for (low, above), (high, below) in reversed(list(pairwise(gaps))):
         if above >= 0 > below:
-            fraction = above / (above - below)
-            return low * (high / low) ** fraction
+            return low * (high / low) ** (above / (above - below))
     return 0.0
 
 
@@ -72,71 +69,50 @@ def plot_curves(curves: Sequence[Curve], size_label: str, *, unit: str = "") -> 
     ticks = sorted({size for curve in curves for size in curve.sizes})
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.xaxis.set_minor_locator(NullLocator())
-    axis.set_xlabel(size_label)
-    axis.set_ylabel("training time per image [µs]")
-    axis.legend(fontsize=8)
-    axis.set_title(_curves_title(curves, unit))
-    cpu, gpu = _first_curve(curves, cpu=True), _first_curve(curves, cpu=False)
+    cpu, gpu = (
+        next((curve for curve in curves if (curve.kind == "cpu") == is_cpu), None)
+        for is_cpu in (True, False)
+    )
     where = crossing(cpu, gpu) if cpu and gpu else None
     if where:
         axis.axvline(where, color="0.4", linestyle=":")
+        title = f"The GPU is faster from a {unit} of about {where:.0f}"
+    elif cpu and gpu:
+        title = "The GPU is not faster at the largest size"
+        title = title if where is None else f"The GPU is faster at every {unit}"
+    else:
+        sizes, seconds = curves[0].sizes, curves[0].seconds
+        best, first = min(range(len(sizes)), key=seconds.__getitem__), f"{sizes[0]:g}"
+        ratio = seconds[0] / seconds[best]
+        title = f"Fastest per image: {unit} {sizes[best]:g}, {ratio:.1f} times as fast as {first}"
+        if best == 0:
+            growth = f"grows by a factor of {seconds[-1] / seconds[0]:.1f}"
+            title = f"From {unit} {first} to {sizes[-1]:g}, the time per image {growth}"
+    axis.set(xlabel=size_label, ylabel="training time per image [µs]", title=title)
+    axis.legend(fontsize=8)
     return figure
 
 
 def _use_plain_log_scale(axis: Axis, marks: tuple[int, ...] = (1, 2, 5)) -> None:
     """Make an axis logarithmic with ticks at `marks` times powers of ten, as plain numbers."""
-    name = axis.axis_name
-    getattr(axis.axes, f"set_{name}scale")("log")
+    getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
     axis.set_major_locator(LogLocator(subs=marks))
     axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
     axis.set_minor_locator(NullLocator())
 
 
-def _first_curve(curves: Sequence[Curve], *, cpu: bool) -> Curve | None:
-    return next((curve for curve in curves if (curve.kind == "cpu") == cpu), None)
-
-
-def _curves_title(curves: Sequence[Curve], unit: str) -> str:
-    cpu, gpu = _first_curve(curves, cpu=True), _first_curve(curves, cpu=False)
-    if cpu and gpu:
-        size = crossing(cpu, gpu)
-        if size is None:
-            return "The GPU is not faster at the largest size"
-        if size == 0:
-            return f"The GPU is faster at every {unit}"
-        return f"The GPU is faster from a {unit} of about {size:.0f}"
-    only = curves[0]
-    lowest = min(only.seconds)
-    if lowest < only.seconds[0]:
-        best = only.sizes[only.seconds.index(lowest)]
-        factor = only.seconds[0] / lowest
-        return (
-            f"Fastest per image: {unit} {best:g}, {factor:.1f} times as fast as {only.sizes[0]:g}"
-        )
-    factor = only.seconds[-1] / only.seconds[0]
-    sizes = f"{unit} {only.sizes[0]:g} to {only.sizes[-1]:g}"
-    return f"From {sizes}, the time per image grows by a factor of {factor:.1f}"
-
-
 def plot_timings(single: float, naive: Sequence[float], proper: Measurement) -> Figure:
-    """Draw single timings of a call next to a proper measurement.
+    """Draw single timings of a call next to the `proper` result of `helpers.timing.measure`.
 
-    Args:
-        single: seconds of the first call, without warm-up.
-        naive: seconds of the following calls, measured without synchronizing the device.
-        proper: result of `helpers.timing.measure`.
+    `single` are the seconds of the first call, without warm-up; `naive` are those of the following
+    calls, measured without synchronizing the device.
     """
     figure, axis = new_figure(height=3.2)
-    milliseconds = [1e3 * value for value in naive]
     green, _, pink, black, _ = OTHER_COLORS
     axis.plot([1], [1e3 * single], "X", markersize=10, color=pink, label="the first call")
-    axis.plot(
-        range(2, len(milliseconds) + 2),
-        milliseconds,
-        "o",
-        color=black,
-        label="later calls, one each",
-    )
+    milliseconds = [1e3 * value for value in naive]
+    calls = range(2, len(milliseconds) + 2)
+    axis.plot(calls, milliseconds, "o", color=black, label="later calls, one each")
     low, high = proper.quartiles
     axis.axhspan(1e3 * low, 1e3 * high, color=green, alpha=0.35)
     axis.axhline(1e3 * proper.median, color=green, label="timing.measure: median, quartiles")
@@ -146,50 +122,32 @@ def plot_timings(single: float, naive: Sequence[float], proper: Measurement) -> 
     else:
         axis.set_ylim(0, 1.08 * max(all_times) * 1e3)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axis.set_xlabel("call")
-    axis.set_ylabel("measured time [ms]")
     axis.legend(fontsize=8)
-    factor = single / proper.median
     median = format_duration(proper.median)
     if single > max(naive):
+        factor = single / proper.median
         title = f"First call: {format_duration(single)}, {factor:.1f} times the median of {median}"
     else:
-        fastest, slowest = (
-            format_duration(min(all_times[:-1])),
-            format_duration(max(all_times[:-1])),
-        )
+        fastest, slowest = (format_duration(end([single, *naive])) for end in (min, max))
         title = f"Calls of the same function: {fastest} to {slowest}; median {median}"
-    axis.set_title(title)
+    axis.set(xlabel="call", ylabel="measured time [ms]", title=title)
     return figure
 
 
 def plot_step_parts(parts: Mapping[str, Mapping[str, float]]) -> Figure:
-    """Draw the parts of a training step, in time per image, as one stacked bar per setting.
-
-    Args:
-        parts: seconds per image, by setting and part; parts in the order in which they run.
-    """
+    """Draw the parts of a training step, in seconds per image, as one stacked bar per setting."""
     figure, axis = new_figure(height=0.7 * len(parts) + 1.5)
-    names = list(parts)
-    left = [0.0] * len(names)
-    for part in next(iter(parts.values())):
-        color = PART_COLORS[part]
-        widths = [1e6 * parts[name][part] for name in names]
-        bars = axis.barh(names, widths, left=left, color=color, label=part, edgecolor="white")
-        is_wide = [
-            width > 0.07 * max(sum(p.values()) * 1e6 for p in parts.values()) for width in widths
-        ]
-        texts = [
-            f"{width:.0f}" if fits else "" for width, fits in zip(widths, is_wide, strict=True)
-        ]
-        axis.bar_label(bars, texts, label_type="center", color=text_color_on(color), fontsize=8)
-        left = [start + width for start, width in zip(left, widths, strict=True)]
-    axis.invert_yaxis()
-    axis.grid(axis="y", visible=False)
-    axis.set_xlabel("time per image [µs]")
+    rows = {name: {p: 1e6 * value for p, value in row.items()} for name, row in parts.items()}
+    totals = [sum(row.values()) for row in rows.values()]
+    colors = {part: PART_COLORS[part] for part in next(iter(parts.values()))}
+
+    def text(part: str, width: float) -> str:
+        return f"{width:.0f}" if width > 0.07 * max(totals) else ""
+
+    stack_bars(axis, rows, colors, text, edgecolor="white")
     axis.legend(ncols=4, fontsize=8, loc="lower right")
-    first, last = (1e6 * sum(parts[name].values()) for name in (names[0], names[-1]))
-    axis.set_title(f"Time per image: {first:,.0f} µs in the first bar, {last:,.0f} µs in the last")
+    first, last = f"{totals[0]:,.0f} µs in the first bar", f"{totals[-1]:,.0f} µs in the last"
+    axis.set(xlabel="time per image [µs]", title=f"Time per image: {first}, {last}")
     return figure
 
 
@@ -199,31 +157,23 @@ def plot_loss_against_time(histories: Mapping[str, History]) -> Figure:
     A final loss is the mean of the last tenth of a curve.
     """
     figure, axis = new_figure(height=3.8)
-
-    def final_loss(history: History) -> float:
+    final_losses = []
+    for (name, history), color in zip(histories.items(), OTHER_COLORS[2:], strict=False):
         last = history.losses[-max(1, len(history.losses) // 10) :]
-        return sum(last) / len(last)
-
-    for (label, history), color in zip(histories.items(), OTHER_COLORS[2:], strict=False):
-        per_step = history.seconds / history.steps[-1]
-        seconds = [step * per_step for step in history.steps]
-        axis.plot(seconds, history.losses, ".-", color=color, markersize=3)
-        axis.lines[-1].set_label(f"{label}: final loss {final_loss(history):.2f}")
-    axis.set_xlabel("training time [s]")
-    axis.set_ylabel("training loss")
+        final_losses.append(sum(last) / len(last))
+        seconds = [step * history.seconds / history.steps[-1] for step in history.steps]
+        label = f"{name}: final loss {final_losses[-1]:.2f}"
+        axis.plot(seconds, history.losses, ".-", color=color, markersize=3, label=label)
     axis.set_xlim(left=0)
     axis.legend(fontsize=8)
-    final = [final_loss(history) for history in histories.values()]
-    axis.set_title(f"The same images: a final loss from {min(final):.2f} to {max(final):.2f}")
+    low, high = min(final_losses), max(final_losses)
+    title = f"The same images: a final loss from {low:.2f} to {high:.2f}"
+    axis.set(xlabel="training time [s]", ylabel="training loss", title=title)
     return figure
 
 
 def plot_pipelines(speeds: Mapping[str, Mapping[int, float]]) -> Figure:
-    """Draw images per second of each input pipeline, grouped by batch size.
-
-    Args:
-        speeds: images per second, by pipeline and batch size.
-    """
+    """Draw images per second of each input pipeline, grouped by batch size."""
     figure, axis = new_figure(height=3.8)
     batches = list(next(iter(speeds.values())))
     width = 0.8 / len(speeds)
@@ -236,48 +186,37 @@ def plot_pipelines(speeds: Mapping[str, Mapping[int, float]]) -> Figure:
     axis.set_yscale("log")
     axis.yaxis.set_major_formatter(lambda value, _: _format_rate(value))
     axis.margins(y=0.15)
-    axis.set_xlabel("images per batch")
-    axis.set_ylabel("images prepared per second")
+    axis.set(xlabel="images per batch", ylabel="images prepared per second")
     axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.2), ncols=2, frameon=False)
-    ranked = sorted(speeds, key=lambda pipeline: speeds[pipeline][batches[-1]], reverse=True)
-    ratio = speeds[ranked[0]][batches[-1]] / speeds[ranked[1]][batches[-1]]
-    axis.set_title(
-        f'Batch {batches[-1]}: "{ranked[0]}" is {ratio:.1f} times as fast as "{ranked[1]}"',
-        fontsize=11,
-    )
+    last = {pipeline: speed_by_batch[batches[-1]] for pipeline, speed_by_batch in speeds.items()}
+    first, second, *_ = sorted(last, key=last.get, reverse=True)
+    title = f'"{first}" is {last[first] / last[second]:.1f} times as fast as "{second}"'
+    axis.set_title(f"Batch {batches[-1]}: {title}", fontsize=11)
     return figure
 
 
 def _format_rate(value: float) -> str:
-    return (
-        f"{value / 1e6:.1f}M"
-        if value >= 1e6
-        else f"{value / 1e3:.3g}k"
-        if value >= 1e3
-        else f"{value:.0f}"
-    )
+    if value >= 1e6:
+        return f"{value / 1e6:.1f}M"
+    return f"{value / 1e3:.3g}k" if value >= 1e3 else f"{value:.0f}"
 
 
 def plot_transfers(
     sizes: Sequence[int], rates: Mapping[str, Sequence[float]], where: str
 ) -> Figure:
-    """Draw GB/s from host to device against the size of a copy, one curve per kind of memory.
+    """Draw GB/s from host to device against the bytes of a copy, one curve per kind of memory.
 
-    Args:
-        sizes: bytes of a copy.
-        rates: maps the kind of memory to GB/s, one value for each size.
-        where: device and date, for the title's second line.
+    `where` is the device and the date, for the title's second line.
     """
     figure, axis = new_figure()
     for (kind, values), mark in zip(rates.items(), "osDv", strict=False):
         axis.plot([size / 1e6 for size in sizes], values, marker=mark, label=kind)
     _use_plain_log_scale(axis.xaxis, (1,))
     _use_plain_log_scale(axis.yaxis)
-    axis.set_xlabel("size of a copy [MB]")
-    axis.set_ylabel("host to device [GB/s]")
     axis.legend(fontsize=8)
-    slowest, fastest = sorted(rates, key=lambda kind: rates[kind][-1])[:: len(rates) - 1 or 1]
-    ratio = rates[fastest][-1] / rates[slowest][-1]
-    title = f"Large copies: {fastest} memory is {ratio:.1f} times as fast as {slowest}"
-    axis.set_title(f"{title}\n{where}")
+    last = {kind: values[-1] for kind, values in rates.items()}
+    slowest, fastest = min(last, key=last.get), max(last, key=last.get)
+    ratio = last[fastest] / last[slowest]
+    title = f"Large copies: {fastest} memory is {ratio:.1f} times as fast as {slowest}\n{where}"
+    axis.set(xlabel="size of a copy [MB]", ylabel="host to device [GB/s]", title=title)
     return figure

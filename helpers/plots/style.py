@@ -1,9 +1,9 @@
-"""The shared style of all figures: size, colors for color-blind readers, and alt text."""
+"""The shared style of all figures: size, colors for color-blind readers, bars, and alt text."""
 
 import base64
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -69,18 +69,57 @@ def scale_to_sizes(axis: Axes, sizes: Sequence[int], labels: Sequence[str] | Non
     axis.minorticks_off()
 
 
-def show(figure: Figure, alt: str) -> None:
+def stack_bars(
+    axis: Axes,
+    rows: Mapping[str, Mapping[str, float]],
+    colors: Mapping[str, str],
+    text: Callable[[str, float], str] | None = None,
+    **options: Any,
+) -> list[float]:
+    """Draw one horizontal bar per row, from the top, divided into parts; return their ends.
+
+    Args:
+        rows: the size of each part, by row.
+        colors: the color of each part, in the order of the parts.
+        text: returns the text in the middle of a part from its name and its size.
+        options: passed to `barh`; also `fontsize` for the texts.
+    """
+    fontsize = options.pop("fontsize", 8)
+    ends = [0.0] * len(rows)
+    for part, color in colors.items():
+        sizes = [sizes.get(part, 0) for sizes in rows.values()]
+        bars = axis.barh(list(rows), sizes, left=ends, color=color, label=part, **options)
+        if text:
+            texts = [text(part, size) if size else "" for size in sizes]
+            color = text_color_on(color)
+            axis.bar_label(bars, texts, label_type="center", color=color, fontsize=fontsize)
+        ends = [end + size for end, size in zip(ends, sizes, strict=True)]
+    axis.invert_yaxis()
+    axis.grid(visible=False, axis="y")
+    return ends
+
+
+def annotate(
+    axis: Axes, text: str, x: float, y: float | str, right: float, up: float = 0, **options: Any
+) -> None:
+    """Write `text` to the right of and above the point (x, y), at a distance given in points."""
+    options = {"textcoords": "offset points", "va": "center", "fontsize": 8} | options
+    axis.annotate(text, (x, y), (right, up), **options)
+
+
+def show(figure: Figure, alt: str, **values: Any) -> None:
     """Display `figure` as an image whose alternative text is `alt`, and close it.
 
-    `alt`, an English text, is shown in the student's language. It is also the plain text of the
-    output, which screen readers, terminals, and nbval use: do not put measured numbers in it.
+    `alt`, an English text, is shown in the student's language, with `{name}` replaced by the
+    values. It is also the plain text of the output, which screen readers, terminals, and nbval use:
+    do not put measured numbers in it.
 
     Raises:
         ValueError: `alt` is empty.
     """
     if not alt.strip():
         raise ValueError("a figure needs alt text: describe in one sentence what it shows.")
-    alt = translate(alt)
+    alt = translate(alt, **values)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=DPI)
     plt.close(figure)

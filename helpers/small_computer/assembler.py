@@ -32,12 +32,9 @@ class Address:
 
 @dataclass(frozen=True)
 class Instruction:
-    """One parsed instruction.
+    """One parsed instruction; `text` is as in the program, with whitespace normalized.
 
-    Attributes:
-        opcode: the operation.
-        operands: a register's name, a number, an `Address`, or for a label its cell number.
-        text: the instruction as written in the program, with whitespace normalized.
+    An operand is a register's name, a number, an `Address`, or for a label its cell number.
     """
 
     opcode: Opcode
@@ -48,37 +45,15 @@ class Instruction:
 def assemble(
     program: str, data_sizes: Mapping[str, int], special: Collection[str] = ()
 ) -> tuple[list[Instruction], dict[str, int], dict[str, Address]]:
-    """Parse a program and assign a memory cell to every instruction, label, and name.
+    """Parse a program; return its instructions, the cell of each label, and each name's address.
 
     The instructions take the first cells of memory; the data follow in the given order.
-
-    Args:
-        program: the text.
-        data_sizes: the number of cells for each name that the program may use as an address.
-        special: the special instructions that this computer has.
-
-    Returns:
-        the instructions, the cell of each label, and the address of each name.
+    `data_sizes` has the number of cells for each name that the program may use as an address,
+    `special` the special instructions that this computer has.
 
     Raises:
         ProgramError: a line cannot be parsed.
     """
-    lines, labels = _split(program)
-    addresses, cell = {}, len(lines)
-    for name, size in data_sizes.items():
-        if name in labels or name in REGISTERS + FIXED_REGISTERS:
-            kind = "a label" if name in labels else "a register"
-            raise ProgramError(f"{name} is {kind}: choose another name for the data.")
-        addresses[name] = Address(name, cell, size)
-        cell += size
-    instructions = [
-        _parse(f"line {number}: ", code, labels, addresses, special) for number, code in lines
-    ]
-    return instructions, labels, addresses
-
-
-def _split(program: str) -> tuple[list[tuple[int, str]], dict[str, int]]:
-    """Return the numbered lines of code, and the cell of each label."""
     if not isinstance(program, str):
         raise ProgramError(f"a program must be a string, not {program!r}.")
     lines: list[tuple[int, str]] = []
@@ -97,76 +72,78 @@ def _split(program: str) -> tuple[list[tuple[int, str]], dict[str, int]]:
     for label, cell in labels.items():
         if cell == len(lines):
             raise ProgramError(f"no instruction follows the label {label}. Add HALT after it.")
-    return lines, labels
+    addresses, cell = {}, len(lines)
+    for name, size in data_sizes.items():
+        if name in labels or name in REGISTERS + FIXED_REGISTERS:
+            kind = "a label" if name in labels else "a register"
+            raise ProgramError(f"{name} is {kind}: choose another name for the data.")
+        addresses[name] = Address(name, cell, size)
+        cell += size
+    instructions = []
+    for number, code in lines:
+        try:
+            instructions.append(_parse(code, labels, addresses, special))
+        except ProgramError as error:
+            raise ProgramError(f"line {number}: {error}") from None
+    return instructions, labels, addresses
 
 
 def _parse(
-    where: str,
-    code: str,
-    labels: Mapping[str, int],
-    addresses: Mapping[str, Address],
-    special: Collection[str],
+    code: str, labels: dict[str, int], addresses: dict[str, Address], special: Collection[str]
 ) -> Instruction:
     name, _, rest = code.partition(" ")
     name, texts = name.upper(), [part.strip() for part in rest.split(",") if rest.strip()]
     opcode = OPCODES.get(name)
     if opcode is None:
         raise ProgramError(
-            f"{where}there is no instruction {name}.{_suggest(name, OPCODES)} "
+            f"there is no instruction {name}.{_suggest(name, OPCODES)} "
             f"The instructions are {', '.join(OPCODES)}."
         )
     if opcode.category == "special" and name not in special:
         raise ProgramError(
-            f"{where}this computer does not have {name}. "
+            f"this computer does not have {name}. "
             f"Build one that does: SmallComputer(..., special=[{name!r}])."
         )
     text = f"{name} {', '.join(texts)}".strip()
     if len(texts) != len(opcode.operands):
         raise ProgramError(
-            f"{where}`{text}` has the wrong number of operands: write {opcode.form}, "
+            f"`{text}` has the wrong number of operands: write {opcode.form}, "
             f"with commas between the operands."
         )
-    where += f"in `{text}`, "
-    parsers = {
-        "label": lambda operand: _label(where, operand, labels),
-        "address": lambda operand: _address(where, operand, addresses),
-        "register": lambda operand: _value(where, operand, addresses, numbers=False),
-        "value": lambda operand: _value(where, operand, addresses, numbers=True),
-    }
-    kinds = zip(opcode.operands, texts, strict=True)
-    return Instruction(opcode, tuple(parsers[kind](operand) for kind, operand in kinds), text)
+    operands = []
+    for kind, operand in zip(opcode.operands, texts, strict=True):
+        try:
+            if kind == "label":
+                if operand not in labels:
+                    known = f" The labels are {', '.join(labels)}."
+                    known = known if labels else f" Define it: `{operand}:`."
+                    advice = _suggest(operand, labels) or known
+                    raise ProgramError(f"the label {operand} is not defined.{advice}")
+                operands.append(labels[operand])
+            elif kind == "address":
+                operands.append(_address(operand, addresses))
+            else:
+                operands.append(_value(operand, addresses, numbers=kind == "value"))
+        except ProgramError as error:
+            raise ProgramError(f"in `{text}`, {error}") from None
+    return Instruction(opcode, tuple(operands), text)
 
 
-def _label(where: str, text: str, labels: Mapping[str, int]) -> int:
-    if text not in labels:
-        known = f" The labels are {', '.join(labels)}." if labels else f" Define it: `{text}:`."
-        raise ProgramError(
-            f"{where}the label {text} is not defined.{_suggest(text, labels) or known}"
-        )
-    return labels[text]
-
-
-def _address(where: str, text: str, addresses: Mapping[str, Address]) -> Address:
+def _address(text: str, addresses: Mapping[str, Address]) -> Address:
     match = re.fullmatch(rf"({_NAME})\s*(?:\[\s*(\w+)\s*\])?", text)
     if match is None or match[1] not in addresses:
-        known = (
-            f"The names are {', '.join(addresses)}."
-            if addresses
-            else ("There are no names yet: define them, as in SmallComputer(program, x=-3).")
-        )
-        raise ProgramError(f"{where}{text} is not a name in memory. {known}")
+        known = "There are no names yet: define them, as in SmallComputer(program, x=-3)."
+        if addresses:
+            known = f"The names are {', '.join(addresses)}."
+        raise ProgramError(f"{text} is not a name in memory. {known}")
     name, index = match.groups()
     if index is not None and index not in REGISTERS + FIXED_REGISTERS:
-        advice = (
-            f" Use one: SET I, {index} and then {name}[I]." if index.isdigit() else _hint(index)
-        )
-        raise ProgramError(f"{where}the index {index} is not a register.{advice}")
+        use = f" Use one: SET I, {index} and then {name}[I]." if index.isdigit() else _hint(index)
+        raise ProgramError(f"the index {index} is not a register.{use}")
     return replace(addresses[name], index=index)
 
 
-def _value(
-    where: str, text: str, addresses: Mapping[str, Address], *, numbers: bool
-) -> str | Number:
+def _value(text: str, addresses: Mapping[str, Address], *, numbers: bool) -> str | Number:
     if text in REGISTERS or (numbers and text in FIXED_REGISTERS):
         return text
     if numbers and re.fullmatch(r"[+-]?\d+", text):
@@ -174,10 +151,10 @@ def _value(
     if numbers and re.fullmatch(r"[+-]?(\d+\.\d*|\.\d+)", text):
         return float(text)
     if text in FIXED_REGISTERS:
-        raise ProgramError(f"{where}{text} is read-only. Copy it to a register: SET I, {text}.")
+        raise ProgramError(f"{text} is read-only. Copy it to a register: SET I, {text}.")
     expected = "a register or a number" if numbers else "a register"
     load = " LOAD the memory cell into a register first." if text in addresses else ""
-    raise ProgramError(f"{where}{text or 'nothing'} is not {expected}.{load}{_hint(text)}")
+    raise ProgramError(f"{text or 'nothing'} is not {expected}.{load}{_hint(text)}")
 
 
 def _suggest(word: str, known: Collection[str]) -> str:

@@ -24,26 +24,19 @@ def _count(count: Number) -> Number:
 
 @dataclass(frozen=True)
 class Opcode:
-    """One kind of instruction.
+    """One kind of instruction."""
 
-    Attributes:
-        name: its name in a program, such as "LOAD".
-        category: one of `CATEGORIES`.
-        operands: the kind of each operand: "register", "value" (a number or a register), "address"
-            (a name such as x or x[I]) or "label" (a position in the program).
-        cycles: its cost. Memory is slower than the ALU on every real machine; the ratio of 4 to 1
-            is a choice of this model.
-        meaning: its effect, in a few words.
-        compute: the new value of the first operand, computed from the values of all operands.
-        condition: for a conditional jump, the flag it tests and the value that makes it jump.
-    """
-
-    name: str
-    category: str
+    name: str  # in a program, such as "LOAD"
+    category: str  # one of `CATEGORIES`
+    # "register", "value" (a number or a register), "address" (a name such as x or x[I]) or "label"
+    # (a position in the program).
     operands: tuple[str, ...]
+    # Memory is slower than the ALU on every real machine; the ratio of 4 to 1 is a choice.
     cycles: int
     meaning: str
+    # The new value of the first operand, computed from the values of all operands.
     compute: Callable[..., Number] | None = None
+    # For a conditional jump, the flag it tests and the value that makes it jump.
     condition: tuple[str, bool] | None = None
 
     @property
@@ -112,12 +105,8 @@ class _InstructionSet(TableDisplay):
         return self._table().rows
 
     def _table(self) -> Table:
-        columns = (
-            translate("category"),
-            translate("instruction"),
-            translate("what it does"),
-            translate("cycles"),
-        )
+        columns = [translate("category"), translate("instruction")]
+        columns += [translate("what it does"), translate("cycles")]
         rows = [
             (translate(opcode.category), opcode.form, translate(opcode.meaning), str(opcode.cycles))
             for opcode in _ALL_OPCODES

@@ -1,20 +1,203 @@
-"""The control unit and the memory: fetch instructions, run them on the lanes, count cycles."""
+"""The computer that runs a program: its lanes, control unit and memory, and the cost of a run."""
 
 import math
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 from helpers.language import translate
 from helpers.small_computer.assembler import Address, Instruction, assemble
-from helpers.small_computer.instruction_set import CATEGORIES, REGISTERS, SPECIAL, Number
-from helpers.small_computer.lane import Lane, MachineError, format_number
-from helpers.small_computer.tables import Cost, Step, Trace
-from helpers.tables import Table
+from helpers.small_computer.instruction_set import (
+    BITS,
+    CATEGORIES,
+    REGISTERS,
+    SPECIAL,
+    Number,
+    Opcode,
+)
+from helpers.tables import Table, TableDisplay
 
 _MAX_SHOWN_CELLS = 8  # per name; the caption says how many cells are not shown
 _MAX_SHOWN_LANES = 8
+
+
+class MachineError(RuntimeError):
+    """The program cannot continue; the message gives the cell, the reason, and what to change."""
+
+
+@dataclass(frozen=True, repr=False)
+class Cost(TableDisplay):
+    """The cost of a run."""
+
+    instructions: int = 0  # fetched; one fetch serves all lanes at that cell
+    cycles: int = 0
+    by_category: Mapping[str, int] = field(default_factory=dict)  # numbers of instructions
+    lanes: int = 1
+    lane_slots_used: int = 0  # the number of active lanes, summed over the instructions
+
+    @property
+    def lanes_busy(self) -> float:
+        """The mean fraction of the lanes that execute an instruction, from 0 to 1."""
+        return self.lane_slots_used / max(1, self.instructions * self.lanes)
+
+    def _table(self) -> Table:
+        rows = [(translate("instructions"), f"{self.instructions:,}")]
+        rows += [(f"  {translate(name)}", f"{count:,}") for name, count in self.by_category.items()]
+        rows += [(translate("cycles"), f"{self.cycles:,}")]
+        if self.lanes > 1:
+            rows += [(translate("lanes"), f"{self.lanes:,}")]
+            rows += [(translate("lanes busy"), f"{self.lanes_busy:.0%}")]
+        return Table((translate("what"), translate("count")), rows)
+
+
+@dataclass(frozen=True, repr=False)
+class Step(TableDisplay):
+    """One executed instruction: its cell, the lanes that executed it, and its effect.
+
+    `effect` is that of the first active lane; `registers` and `flags` (N, Z) are the values in that
+    lane after the step.
+    """
+
+    number: int
+    cell: int
+    instruction: str
+    active: tuple[bool, ...]
+    cycles: int
+    effect: str
+    registers: Mapping[str, str]
+    flags: tuple[int, int]
+
+    def _table(self) -> Table:
+        return Trace([self])._table()
+
+
+@dataclass(frozen=True, repr=False)
+class Trace(TableDisplay):
+    """The steps of a run in order.
+
+    With one lane, the table shows the effect of each step and the registers after it; with more,
+    which lanes were active (●) and which waited (·).
+    """
+
+    steps: Sequence[Step]
+
+    def _table(self) -> Table:
+        rows, several = [], bool(self.steps) and len(self.steps[0].active) > 1
+        for step in self.steps:
+            row = [str(step.number), str(step.cell), step.instruction]
+            if several:
+                lanes = "".join("●" if active else "·" for active in step.active)
+                rows.append([*row, lanes, str(step.cycles)])
+            else:
+                rows.append([*row, step.effect, *step.registers.values(), *map(str, step.flags)])
+        columns = [translate("step"), translate("cell"), translate("instruction")]
+        if several:
+            columns += [translate("lanes"), translate("cycles")]
+        else:
+            names = self.steps[0].registers if self.steps else ()
+            columns += [translate("what happens"), *names, "N", "Z"]
+        return Table(columns, rows)
+
+
+class Lane:
+    """Registers, flags, and program counter of one lane; all lanes share the memory."""
+
+    def __init__(self, number: int, lanes: int) -> None:
+        self.registers = dict.fromkeys(REGISTERS, 0) | {"LANE": number, "LANES": lanes}
+        self.flags = {"N": False, "Z": False}
+        self.halted = False
+        self.counter = 0
+
+    def execute(
+        self, instruction: Instruction, memory: list[Instruction | Number], output: list[Number]
+    ) -> int | None:
+        """Execute `instruction` and advance the counter; return the memory cell used, if any."""
+        opcode, operands = instruction.opcode, instruction.operands
+        self.counter += 1
+        if opcode.compute is not None:
+            self._compute(instruction)
+        elif opcode.name in ("LOAD", "STORE"):
+            cell = self._cell(instruction, operands[1])
+            if opcode.name == "LOAD":
+                self.registers[operands[0]] = memory[cell]
+            else:
+                memory[cell] = self.registers[operands[0]]
+            return cell
+        elif opcode.name == "OUT":
+            output.append(self.registers[operands[0]])
+        elif opcode.name == "HALT":
+            self.halted = True
+        elif self._jumps(opcode):
+            self.counter = operands[0]
+        return None
+
+    def _compute(self, instruction: Instruction) -> None:
+        opcode, text = instruction.opcode, f"`{instruction.text}`"
+        values = [self.registers.get(operand, operand) for operand in instruction.operands]
+        try:
+            result = opcode.compute(*values)
+        except (ZeroDivisionError, TypeError, ValueError) as error:
+            shown = [format_number(value) for value in values]
+            problems = {
+                ZeroDivisionError: f"divides {shown[0]} by zero.",
+                TypeError: f"works on the bits of integers, not on {' and '.join(shown)}.",
+                ValueError: f"shifts by {shown[-1]}: use a count from 0 to {BITS - 1}.",
+            }
+            raise MachineError(f"{text} {problems[type(error)]}") from None
+        if not -(2 ** (BITS - 1)) <= result < 2 ** (BITS - 1):
+            raise MachineError(
+                f"{text} gives a number that does not fit in a register of {BITS} bits. Is there "
+                "a loop that never ends?"
+            )
+        if opcode.sets_flags:
+            self.flags = {"N": result < 0, "Z": result == 0}
+        if opcode.name != "CMP":
+            self.registers[instruction.operands[0]] = result
+
+    def _jumps(self, opcode: Opcode) -> bool:
+        return opcode.condition is None or self.flags[opcode.condition[0]] == opcode.condition[1]
+
+    def _cell(self, instruction: Instruction, address: Address) -> int:
+        if address.index is None:
+            return address.base
+        index = self.registers[address.index]
+        if not isinstance(index, int) or not 0 <= index < address.size:
+            name = address.name
+            raise MachineError(
+                f"`{instruction.text}` with {address.index} = {format_number(index)} is out of "
+                f"range: {name} has the cells {name}[0] to {name}[{address.size - 1}]. Check how "
+                f"{address.index} is computed."
+            )
+        return address.base + index
+
+    def effect(self, instruction: Instruction) -> str:
+        """Return the effect of `instruction`, the last one this lane executed: "A becomes -3"."""
+        opcode, operands = instruction.opcode, instruction.operands
+        if opcode.name == "HALT":
+            return translate("the computer stops")
+        if opcode.category == "control flow":
+            found = translate("no jump")
+            if self._jumps(opcode):
+                found = translate("jump to cell {cell}", cell=operands[0])
+            if opcode.condition is None:
+                return found
+            flag = opcode.condition[0]
+            value = int(self.flags[flag])
+            return translate("{flag} is {value}: {found}", flag=flag, value=value, found=found)
+        name, number = operands[0], self.registers[operands[0]]
+        value = format_number(number)
+        if opcode.name == "CMP":
+            other = self.registers.get(operands[1], operands[1])
+            texts = {"other": format_number(other), "difference": format_number(number - other)}
+            return translate("{value} - {other} is {difference}", value=value, **texts)
+        if opcode.name == "OUT":
+            return translate("the screen shows {value}", value=value)
+        if opcode.name == "STORE":
+            name, index = operands[1].name, operands[1].index
+            name += f"[{format_number(self.registers[index])}]" if index else ""
+        return translate("{name} becomes {value}", name=name, value=value)
 
 
 class SmallComputer:
@@ -60,8 +243,7 @@ class SmallComputer:
         sizes = {name: len(block) for name, block in blocks.items()}
         self.program, self.labels, self.addresses = assemble(program, sizes, special)
         self._initial = [*self.program, *chain.from_iterable(blocks.values())]
-        self._width = memory_width
-        self._lane_count = lanes
+        self._width, self._lane_count = memory_width, lanes
         self.reset()
 
     def reset(self) -> "SmallComputer":
@@ -69,7 +251,7 @@ class SmallComputer:
         self.memory: list[Instruction | Number] = list(self._initial)
         self.lanes = [Lane(number, self._lane_count) for number in range(self._lane_count)]
         self.output: list[Number] = []  # what OUT has sent to the screen
-        self._fetched = self._cycles = self._slots = 0
+        self._cycles = self._slots = 0
         self._categories = Counter[str]()
         return self
 
@@ -82,7 +264,7 @@ class SmallComputer:
     def cost(self) -> Cost:
         """The cost of the run so far."""
         counts = {name: self._categories[name] for name in CATEGORIES if self._categories[name]}
-        return Cost(self._fetched, self._cycles, counts, len(self.lanes), self._slots)
+        return Cost(sum(counts.values()), self._cycles, counts, len(self.lanes), self._slots)
 
     def __getitem__(self, name: str) -> Number | list[Number]:
         """Return the data called `name` from memory: a number, or a list if a list was given."""
@@ -98,22 +280,17 @@ class SmallComputer:
         Raises:
             MachineError: the program cannot continue, or does not halt within `limit` instructions.
         """
-        for _ in range(limit):
-            if self.halted:
-                break
-            self._advance()
-        self._require_halt(limit)
+        self._repeat(self._advance, limit)
         return self.cost
 
     def trace(self, *, limit: int = 10_000) -> Trace:
         """Run until HALT and return every step; raises the same errors as `run`."""
-        steps = []
-        while not self.halted and len(steps) < limit:
-            steps.append(self.step())
-        self._require_halt(limit)
-        return Trace(steps)
+        return Trace(self._repeat(self.step, limit))
 
-    def _require_halt(self, limit: int) -> None:
+    def _repeat(self, advance: Callable[[], Any], limit: int) -> list[Any]:
+        results = []
+        while not self.halted and len(results) < limit:
+            results.append(advance())
         if not self.halted:
             cell, instruction = self._fetch()
             raise MachineError(
@@ -121,29 +298,23 @@ class SmallComputer:
                 f"`{instruction.text}`. Is there a loop that never ends? "
                 f"If the program needs more instructions, raise the limit: limit={10 * limit}."
             )
+        return results
 
     def step(self) -> Step:
-        """Execute one instruction, in every lane that has reached it, and return what happened.
-
-        Raises:
-            MachineError: the computer has halted, or the instruction cannot be executed.
-        """
+        """Execute one instruction, in every lane that has reached it, and return what happened."""
         if self.halted:
             raise MachineError("the computer has halted. Restart it with computer.reset().")
         before = self._cycles
         cell, instruction, running = self._advance()
-        first, active = running[0], set(running)
+        first = running[0]
         return Step(
-            number=self._fetched,
+            number=self._categories.total(),
             cell=cell,
             instruction=instruction.text,
-            category=instruction.opcode.category,
-            active=tuple(lane in active for lane in self.lanes),
+            active=tuple(lane in running for lane in self.lanes),
             cycles=self._cycles - before,
             effect=first.effect(instruction),
-            registers={
-                name: format_number(first.registers[name]) for name in self._used_registers()
-            },
+            registers={n: format_number(first.registers[n]) for n in self._used_registers()},
             flags=(int(first.flags["N"]), int(first.flags["Z"])),
         )
 
@@ -167,7 +338,6 @@ class SmallComputer:
         except MachineError as error:
             raise MachineError(f"cell {cell}: {error}") from None
         times = math.ceil(len(cells) / (self._width or len(cells)))
-        self._fetched += 1
         self._cycles += instruction.opcode.cycles * times
         self._slots += len(running)
         self._categories[instruction.opcode.category] += 1
@@ -185,12 +355,8 @@ class SmallComputer:
         counters = [halted if lane.halted else str(lane.counter) for lane in lanes]
         rows = [(translate("program counter"), *counters)]
         for flag in ("N", "Z"):
-            rows.append(
-                (
-                    translate("flag {name}", name=flag),
-                    *(str(int(lane.flags[flag])) for lane in lanes),
-                )
-            )
+            values = (str(int(lane.flags[flag])) for lane in lanes)
+            rows.append((translate("flag {name}", name=flag), *values))
         for name in self._used_registers():
             values = (format_number(lane.registers[name]) for lane in lanes)
             rows.append((translate("register {name}", name=name), *values))
@@ -200,10 +366,9 @@ class SmallComputer:
         columns = [translate("value")]
         if len(self.lanes) > 1:
             columns = [translate("lane {number}", number=i) for i in range(len(lanes))]
-        hidden_count = len(self.lanes) - len(lanes)
         caption = translate("processor")
-        if hidden_count:
-            caption = translate("processor ({count} more lanes)", count=hidden_count)
+        if count := len(self.lanes) - len(lanes):
+            caption = translate("processor ({count} more lanes)", count=count)
         return Table((translate("part"), *columns), rows, caption=caption)
 
     def _memory(self) -> Table:
@@ -214,12 +379,11 @@ class SmallComputer:
                 cell = address.base + i
                 part = name if name in self._scalars else f"{name}[{i}]"
                 rows.append((str(cell), part, format_number(self.memory[cell])))
-        hidden_count = len(self.memory) - len(rows)
         caption = translate("memory")
-        if hidden_count:
-            caption = translate("memory ({count} more cells of data)", count=hidden_count)
-        next_cell = min((lane.counter for lane in self.lanes if not lane.halted), default=None)
-        marked = [next_cell] if next_cell is not None and next_cell < len(self.program) else []
+        if count := len(self.memory) - len(rows):
+            caption = translate("memory ({count} more cells of data)", count=count)
+        next_cells = [lane.counter for lane in self.lanes if not lane.halted]
+        marked = [cell for cell in next_cells if cell == min(next_cells) < len(self.program)]
         columns = (translate("cell"), translate("name"), translate("contents"))
         return Table(columns, rows, marked=marked, caption=caption)
 
@@ -230,6 +394,11 @@ class SmallComputer:
         tables = (self._processor(), self._memory())
         divisions = "".join(f"<div>{table._repr_html_()}</div>" for table in tables)
         return f'<div style="display:flex;flex-wrap:wrap;gap:2em">{divisions}</div>'
+
+
+def format_number(value: Number) -> str:
+    """Return a number as the tables show it, with at most six significant digits of a float."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _to_python(value: Any) -> Any:

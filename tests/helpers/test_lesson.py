@@ -8,7 +8,7 @@ from IPython.utils.capture import capture_output
 import simulated_cuda
 from helpers import explain, lesson
 from helpers.cifar10 import Dataset, Images
-from helpers.history import Progress
+from helpers.training import Progress
 
 
 @pytest.fixture
@@ -32,21 +32,6 @@ def outputs_of(action) -> list[dict]:
     return [output.data for output in captured.outputs]
 
 
-def test_start_seeds_and_returns_the_device(notebook):
-    outputs_of(lambda: lesson.start("cpu", seed=7))
-    first = torch.rand(3)
-    (banner,) = outputs_of(lambda: lesson.start("cpu", seed=7))
-    assert torch.equal(torch.rand(3), first)
-    assert banner["text/plain"].startswith("This notebook runs on cpu (")
-    assert banner[lesson.RESULT_TYPE]["device"].startswith("cpu (")
-
-
-def test_start_accepts_the_device_it_returned(notebook):
-    with capture_output():
-        device = lesson.start("auto")
-        assert lesson.start(device) == device
-
-
 @pytest.mark.parametrize("practice", [False, True])
 def test_banner_in_colab_without_gpu_says_how_to_get_one(notebook, monkeypatch, practice):
     monkeypatch.setenv("COLAB_RELEASE_TAG", "release-colab")
@@ -58,56 +43,6 @@ def test_banner_in_colab_without_gpu_says_how_to_get_one(notebook, monkeypatch, 
     assert "Runtime > Change runtime type > T4 GPU" in banner["text/plain"]
     assert "Runtime &gt; Change runtime type &gt; T4 GPU" in banner["text/html"]
     assert ("a simulated GPU" in banner["text/plain"]) == practice
-
-
-def test_banner_outside_colab_does_not_mention_a_menu(notebook, monkeypatch):
-    monkeypatch.delenv("COLAB_RELEASE_TAG", raising=False)
-    (banner,) = outputs_of(lambda: lesson.start("cpu"))
-    assert "Runtime" not in banner["text/plain"]
-
-
-@pytest.mark.parametrize("seed", ["1", 1.5, None, True])
-def test_start_rejects_seed_that_is_not_an_integer(seed):
-    with pytest.raises(ValueError, match="seed must be an integer"):
-        lesson.start("cpu", seed=seed)
-
-
-def test_synthetic_images_get_a_warning_box(notebook):
-    (box,) = outputs_of(lambda: lesson.show_data(make_dataset(synthetic=True)))
-    assert box["text/plain"].startswith("!!! These images are not CIFAR-10")
-    assert "4px solid" in box["text/html"]
-    assert box[lesson.RESULT_TYPE] == {
-        "dataset": "synthetic images",
-        "provenance": "From a test",
-        "synthetic": True,
-    }
-
-
-def test_real_images_get_a_plain_box(notebook):
-    (box,) = outputs_of(lambda: lesson.show_data(make_dataset(synthetic=False)))
-    assert "!!!" not in box["text/plain"]
-    assert box[lesson.RESULT_TYPE]["synthetic"] is False
-
-
-def test_report_stores_data_and_a_text_form(notebook):
-    (output,) = outputs_of(lambda: lesson.report(test_accuracy=0.5, images=3))
-    assert output[lesson.RESULT_TYPE] == {"test_accuracy": 0.5, "images": 3}
-    assert output["text/plain"] == "Results: test_accuracy = 0.5, images = 3"
-
-
-def test_report_rejects_tensor_and_suggests_item(notebook):
-    with pytest.raises(TypeError, match=r"acc is a Tensor.*acc\.item\(\)"):
-        lesson.report(acc=torch.tensor(0.5))
-
-
-def test_box_outside_a_notebook_is_plain_text(capsys):
-    lesson.box("Title.", "<text>")
-    assert capsys.readouterr().out == "Title. <text>\n"
-
-
-def test_box_escapes_html(notebook):
-    (output,) = outputs_of(lambda: lesson.box("a < b", "<script>"))
-    assert "<script>" not in output["text/html"]
 
 
 def test_progress_is_one_line_updated_in_place(notebook):
@@ -126,10 +61,11 @@ def test_progress_is_one_line_updated_in_place(notebook):
 def test_practice_without_a_gpu_simulates_one_and_the_banner_names_it(notebook):
     try:
         with capture_output() as captured:
-            device = lesson.start(practice=True, gpus=2)
+            device = lesson.start(practice=True, gpus=2, gpu_memory="1GiB")
         banner = captured.outputs[0].data
         assert device == torch.device("cuda", 0)
         assert torch.cuda.device_count() == 2
+        assert torch.cuda.mem_get_info() == (1 << 30, 1 << 30)
         assert banner["text/plain"].startswith("This notebook uses a simulated GPU: cuda:0")
         assert "imulated" in banner[lesson.RESULT_TYPE]["device"]
     finally:
@@ -137,28 +73,51 @@ def test_practice_without_a_gpu_simulates_one_and_the_banner_names_it(notebook):
         explain.uninstall()
 
 
-def test_start_without_practice_does_not_simulate(notebook):
-    try:
-        outputs_of(lambda: lesson.start("cpu"))
-        assert not simulated_cuda.is_enabled()
-    finally:
-        explain.uninstall()
+def test_start_seeds_and_returns_the_device(notebook, monkeypatch):
+    monkeypatch.delenv("COLAB_RELEASE_TAG", raising=False)
+    outputs_of(lambda: lesson.start("cpu", seed=7))
+    first = torch.rand(3)
+    (banner,) = outputs_of(lambda: lesson.start(torch.device("cpu"), seed=7))
+    assert torch.equal(torch.rand(3), first)
+    assert banner["text/plain"].startswith("This notebook runs on cpu (")
+    assert "Runtime" not in banner["text/plain"]
+    assert banner[lesson.RESULT_TYPE]["device"].startswith("cpu (")
+    assert not simulated_cuda.is_enabled()
 
 
-def test_gpu_memory_sets_the_size_of_the_simulated_gpu(notebook):
-    if torch.cuda.is_available():
-        pytest.skip("this machine has a GPU")
-    try:
-        with capture_output():
-            lesson.start(practice=True, gpu_memory="1GiB")
-        assert torch.cuda.mem_get_info() == (1 << 30, 1 << 30)
-        with pytest.raises(torch.OutOfMemoryError):
-            torch.empty(1025 << 20, dtype=torch.uint8, device="cuda")
-    finally:
-        simulated_cuda.disable()
-        explain.uninstall()
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": 1.5}, "seed must be an integer, not 1.5"),
+        ({"seed": True}, "seed must be an integer, not True"),
+        ({"practice": True, "gpu_memory": "a lot"}, "'a lot' is not a size; write for example"),
+    ],
+)
+def test_start_rejects_invalid_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        lesson.start(**options)
 
 
-def test_gpu_memory_that_is_not_a_size_is_refused():
-    with pytest.raises(ValueError, match="'a lot' is not a size; write for example 16GiB"):
-        lesson.start(practice=True, gpu_memory="a lot")
+@pytest.mark.parametrize("synthetic", [True, False])
+def test_only_synthetic_images_get_a_warning_box(notebook, synthetic):
+    (box,) = outputs_of(lambda: lesson.show_data(make_dataset(synthetic)))
+    warning = "!!! These images are not CIFAR-10"
+    assert box["text/plain"].startswith(warning) == ("4px solid" in box["text/html"]) == synthetic
+    assert box[lesson.RESULT_TYPE]["synthetic"] is synthetic
+    assert box[lesson.RESULT_TYPE]["provenance"] == "From a test"
+
+
+def test_box_is_escaped_html_in_a_notebook_and_plain_text_elsewhere(capsys, notebook, monkeypatch):
+    (output,) = outputs_of(lambda: lesson.box("a < b", "<script>"))
+    assert "<script>" not in output["text/html"]
+    monkeypatch.undo()
+    lesson.box("Title.", "<text>")
+    assert capsys.readouterr().out == "Title. <text>\n"
+
+
+def test_report_stores_data_and_a_text_form(notebook):
+    (output,) = outputs_of(lambda: lesson.report(test_accuracy=0.5, images=3))
+    assert output[lesson.RESULT_TYPE] == {"test_accuracy": 0.5, "images": 3}
+    assert output["text/plain"] == "Results: test_accuracy = 0.5, images = 3"
+    with pytest.raises(TypeError, match=r"acc is a Tensor.*acc\.item\(\)"):
+        lesson.report(acc=torch.tensor(0.5))

@@ -6,7 +6,7 @@ from torch.autograd import DeviceType
 from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from helpers.traces import Span, busy_fraction, cpu_averages, outermost, spans_of
+from helpers.traces import Span, busy_fraction, cpu_averages, spans_of
 
 
 def operation(name, start, end):
@@ -42,17 +42,7 @@ def test_cpu_averages_drops_gpu_rows_with_the_same_name():
     assert cpu_averages(profiler)["forward"].cpu_time_total == 7
 
 
-def test_outermost_drops_operations_inside_others():
-    spans = [operation("conv2d", 0, 10), operation("convolution", 1, 9), operation("relu", 10, 12)]
-    assert [span.name for span in outermost(spans)] == ["conv2d", "relu"]
-
-
 def test_busy_fraction_counts_overlaps_once_and_clips_spans_to_the_interval():
     spans = [operation("a", -5, 2), operation("b", 1, 4), operation("c", 8, 20)]
     assert busy_fraction(spans, 0, 10) == pytest.approx(0.6)
     assert busy_fraction([], 0, 10) == 0
-
-
-def test_busy_fraction_rejects_an_empty_interval():
-    with pytest.raises(ValueError, match="end must be after start"):
-        busy_fraction([], 3, 3)

@@ -2,7 +2,7 @@
 
 import os
 import signal
-import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from helpers import checkpoints
+from helpers import checkpoints, training
 from helpers.evaluation import evaluate
 from helpers.loaders import EpochOrder, ResidentLoader, normalize
 from helpers.training import train
@@ -18,39 +18,32 @@ from helpers.training import train
 IMAGE_COUNT, BATCH_SIZE = 48, 4
 
 
-class SmallNet(nn.Module):
+def small_net():
     """A small network that also uses random numbers (dropout) and buffers (BatchNorm)."""
-
-    def __init__(self):
-        super().__init__()
-        self.layers = nn.Sequential(
-            nn.Conv2d(3, 4, 3),
-            nn.BatchNorm2d(4),
-            nn.ReLU(),
-            nn.AdaptiveAvgPool2d(2),
-            nn.Flatten(),
-            nn.Dropout(0.5),
-            nn.Linear(16, 10),
-        )
-
-    def forward(self, x):
-        return self.layers(x)
+    layers = (nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(2))
+    return nn.Sequential(*layers, nn.Flatten(), nn.Dropout(0.5), nn.Linear(16, 10))
 
 
-def make_images(count: int = IMAGE_COUNT) -> tuple[torch.Tensor, torch.Tensor]:
+def make_images() -> tuple[torch.Tensor, torch.Tensor]:
     """Return images with a bright region whose position depends on the class, and their labels."""
     generator = torch.Generator().manual_seed(0)
-    labels = torch.arange(count) % 10
-    images = torch.randint(0, 60, (count, 3, 32, 32), dtype=torch.uint8, generator=generator)
+    labels = torch.arange(IMAGE_COUNT) % 10
+    shape = (IMAGE_COUNT, 3, 32, 32)
+    images = torch.randint(0, 60, shape, dtype=torch.uint8, generator=generator)
     for image, label in zip(images, labels.tolist(), strict=True):
         image[label % 3, 16 * (label % 2) :, 3 * label :] += 180
     return images, labels
 
 
-def seeded_run(epochs, make_loader=ResidentLoader, make_optimizer=None, net=SmallNet, **options):
+def sgd(parameters, lr=0.05, **options):
+    return torch.optim.SGD(parameters, lr, momentum=0.9, **options)
+
+
+def seeded_run(
+    epochs, make_loader=ResidentLoader, make_optimizer=sgd, make_net=small_net, **options
+):
     torch.manual_seed(0)
-    net = net()
-    make_optimizer = make_optimizer or (lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9))
+    net = make_net()
     loader = make_loader(*make_images(), BATCH_SIZE)
     history = train(net, loader, make_optimizer(net.parameters()), epochs=epochs, **options)
     return net, history
@@ -63,148 +56,24 @@ def same_weights(a: nn.Module, b: nn.Module) -> bool:
 
 def stop_at(step: int):
     """Return a `report` function that sends SIGINT once, at `step` of the first epoch."""
-
-    signals = []
+    steps = [step]
 
     def report(progress):
-        if progress.step == step and not signals:
-            signals.append(True)
+        if progress.step in steps:
+            steps.clear()
             os.kill(os.getpid(), signal.SIGINT)
 
     return report
 
 
-OPTIMIZERS = {
-    "SGD": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9),
-    "fused SGD": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, fused=True),
-    "Adam": lambda p: torch.optim.Adam(p, lr=0.01),
-}
-
-
-def loader_with_workers(images, labels, batch_size):
-    """A `DataLoader` whose batches `train` can repeat."""
-    dataset = TensorDataset(normalize(images), labels)
-    order = EpochOrder(len(labels))
-    return DataLoader(dataset, batch_size, sampler=order, num_workers=2)
-
-
-def other_net() -> nn.Module:
-    return nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 10))
+def adam(parameters):
+    return torch.optim.Adam(parameters, lr=0.01)
 
 
 def test_training_learns():
-    net, history = seeded_run(40, make_optimizer=OPTIMIZERS["Adam"])
+    net, history = seeded_run(40, make_optimizer=adam)
     assert history.losses[-1] < history.losses[0] / 2
     assert evaluate(net, ResidentLoader(*make_images(), 10)).accuracy > 0.5
-
-
-def test_history_holds_mean_losses_and_their_steps():
-    _, history = seeded_run(2, loss_steps=5)
-    assert history.steps == [5, 10, 12, 17, 22, 24]
-    assert history.steps_per_epoch == 12
-    assert history.images == 2 * IMAGE_COUNT
-    assert history.seconds > 0
-
-
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("make_loader", [ResidentLoader, loader_with_workers])
-def test_run_resumed_after_an_epoch_gives_the_same_weights(tmp_path, make_loader, optimizer):
-    options = {"make_loader": make_loader, "make_optimizer": OPTIMIZERS[optimizer]}
-    uninterrupted, history = seeded_run(3, **options)
-    file = tmp_path / "checkpoint.pt"
-    seeded_run(1, **options, checkpoint=file)
-    torch.rand(100)  # changes the random state, which the checkpoint must restore
-    resumed_net, resumed_history = seeded_run(3, **options, checkpoint=file, resume=True)
-    assert same_weights(uninterrupted, resumed_net)
-    assert resumed_history.losses == history.losses
-    assert resumed_history.steps == history.steps
-
-
-@pytest.mark.parametrize("step", [1, 5, 11, 12])
-def test_run_resumed_after_ctrl_c_gives_the_same_weights(tmp_path, step):
-    uninterrupted, history = seeded_run(2, loss_steps=5)
-    file = tmp_path / "checkpoint.pt"
-    options = {"checkpoint": file, "loss_steps": 5}
-    with pytest.raises(KeyboardInterrupt, match="stopped; saved in"):
-        seeded_run(2, **options, report=stop_at(step), report_seconds=0)
-    resumed_net, resumed_history = seeded_run(2, **options, resume=True)
-    assert same_weights(uninterrupted, resumed_net)
-    assert resumed_history.losses == history.losses
-
-
-def test_run_resumed_from_a_timed_checkpoint_gives_the_same_weights(tmp_path, monkeypatch):
-    uninterrupted, _ = seeded_run(1)
-    saved_steps = []
-    real_save = checkpoints.save
-
-    def fail_after_the_third_save(path, state):
-        real_save(path, state)
-        saved_steps.append(state["step"])
-        if len(saved_steps) == 3:
-            raise RuntimeError("simulated crash")
-
-    monkeypatch.setattr(checkpoints, "save", fail_after_the_third_save)
-    options = {"checkpoint": tmp_path / "checkpoint.pt", "checkpoint_seconds": 0}
-    with pytest.raises(RuntimeError, match="simulated crash"):
-        seeded_run(1, **options)
-    assert saved_steps == [1, 2, 3]
-    monkeypatch.undo()
-    resumed_net, _ = seeded_run(1, **options, resume=True)
-    assert same_weights(uninterrupted, resumed_net)
-
-
-def test_run_with_a_plain_loader_resumes_at_the_start_of_an_epoch(tmp_path):
-    def plain_loader(images, labels, batch_size):
-        return DataLoader(TensorDataset(normalize(images), labels), batch_size, shuffle=True)
-
-    uninterrupted, _ = seeded_run(3, plain_loader)
-    file = tmp_path / "checkpoint.pt"
-    seeded_run(2, plain_loader, checkpoint=file, checkpoint_seconds=0)
-    resumed_net, _ = seeded_run(3, plain_loader, checkpoint=file, resume=True)
-    assert same_weights(uninterrupted, resumed_net)
-
-
-def test_resuming_a_finished_run_changes_nothing(tmp_path):
-    file = tmp_path / "checkpoint.pt"
-    finished_net, _ = seeded_run(2, checkpoint=file)
-    resumed_net, history = seeded_run(2, checkpoint=file, resume=True)
-    assert same_weights(finished_net, resumed_net)
-    assert history.images == 2 * IMAGE_COUNT
-
-
-def test_ctrl_c_waits_for_the_end_of_the_step():
-    steps = []
-    send_signal = stop_at(3)
-    handler = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        seeded_run(2, report=lambda p: (steps.append(p.step), send_signal(p)), report_seconds=0)
-    assert steps[-1] == 3
-    assert signal.getsignal(signal.SIGINT) is handler
-
-
-def test_training_works_outside_the_main_thread():
-    results = []
-    thread = threading.Thread(target=lambda: results.append(seeded_run(1)))
-    thread.start()
-    thread.join()
-    assert results
-
-
-def test_training_with_small_batches_restores_torchs_settings():
-    threads, onednn = torch.get_num_threads(), torch.backends.mkldnn.enabled
-    seeded_run(1)
-    assert (torch.get_num_threads(), torch.backends.mkldnn.enabled) == (threads, onednn)
-
-
-def test_loss_of_nan_or_infinity_stops_training_with_a_reason():
-    with pytest.raises(FloatingPointError, match=r"diverged.*learning rate below 1e\+30"):
-        seeded_run(5, make_optimizer=lambda p: torch.optim.SGD(p, lr=1e30), loss_steps=1)
-
-
-@pytest.mark.parametrize("epochs", [0, -1, 1.5, "2", True])
-def test_invalid_number_of_epochs_is_refused(epochs):
-    with pytest.raises(ValueError, match="epochs must be an integer of at least 1"):
-        seeded_run(epochs)
 
 
 def test_resuming_without_a_checkpoint_is_refused(tmp_path):
@@ -218,49 +87,122 @@ def test_a_checkpoint_from_another_run_is_refused_with_the_difference(tmp_path):
     file = tmp_path / "checkpoint.pt"
     seeded_run(1, checkpoint=file)
     before = file.read_bytes()
-    with pytest.raises(ValueError, match=r"'lr': 0.05.*'lr': 0.1"):
-        seeded_run(
-            2, make_optimizer=lambda p: torch.optim.SGD(p, lr=0.1), checkpoint=file, resume=True
-        )
-    with pytest.raises(ValueError, match="optimizer was 'SGD' and is now 'Adam'"):
-        seeded_run(2, make_optimizer=OPTIMIZERS["Adam"], checkpoint=file, resume=True)
-    with pytest.raises(ValueError, match="the network has different parameters"):
-        seeded_run(2, net=other_net, checkpoint=file, resume=True)
+    for message, changed in (
+        (r"'lr': 0.05.*'lr': 0.1", {"make_optimizer": lambda p: sgd(p, lr=0.1)}),
+        ("optimizer was 'SGD' and is now 'Adam'", {"make_optimizer": adam}),
+        (
+            "the network has different parameters",
+            {"make_net": lambda: nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 10))},
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            seeded_run(2, **changed, checkpoint=file, resume=True)
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("size", [0, 100, 5000])
-def test_a_truncated_checkpoint_is_refused(tmp_path, size):
+def test_history_holds_mean_losses_and_their_steps(monkeypatch):
+    monkeypatch.setattr(training, "LOSSES_PER_EPOCH", 2)
+    _, history = seeded_run(2)
+    assert history.steps == [6, 12, 18, 24]
+    assert history.steps_per_epoch == 12
+    assert history.images == 2 * IMAGE_COUNT
+    assert history.seconds > 0
+
+
+def plain_loader(images, labels, batch_size):
+    return DataLoader(TensorDataset(normalize(images), labels), batch_size, shuffle=True)
+
+
+def loader_with_workers(images, labels, batch_size):
+    dataset = TensorDataset(normalize(images), labels)
+    return DataLoader(dataset, batch_size, sampler=EpochOrder(len(labels)), num_workers=2)
+
+
+@pytest.mark.parametrize(
+    ("make_loader", "optimizer"),
+    [
+        (ResidentLoader, sgd),
+        (ResidentLoader, partial(sgd, fused=True)),
+        (loader_with_workers, adam),
+        (plain_loader, sgd),
+    ],
+)
+def test_run_resumed_after_an_epoch_gives_the_same_weights(tmp_path, make_loader, optimizer):
+    options = {"make_loader": make_loader, "make_optimizer": optimizer}
+    uninterrupted, history = seeded_run(3, **options)
+    options["checkpoint"] = tmp_path / "checkpoint.pt"
+    seeded_run(1, **options)
+    torch.rand(100)  # changes the random state, which the checkpoint must restore
+    resumed_net, resumed_history = seeded_run(3, **options, resume=True)
+    assert same_weights(uninterrupted, resumed_net)
+    assert resumed_history.losses == history.losses
+    assert resumed_history.steps == history.steps
+
+
+@pytest.mark.parametrize("step", [1, 5, 12])
+def test_run_stopped_after_any_step_resumes_with_the_same_weights(tmp_path, monkeypatch, step):
+    monkeypatch.setattr(training, "REPORT_SECONDS", 0)
+    uninterrupted, history = seeded_run(2)
+    handler = signal.getsignal(signal.SIGINT)
+    options = {"checkpoint": tmp_path / "checkpoint.pt"}
+    with pytest.raises(KeyboardInterrupt, match="stopped; saved in"):
+        seeded_run(2, **options, report=stop_at(step))
+    assert signal.getsignal(signal.SIGINT) is handler
+    resumed_net, resumed_history = seeded_run(2, **options, resume=True)
+    assert same_weights(uninterrupted, resumed_net)
+    assert resumed_history.losses == history.losses
+
+
+def test_run_resumed_from_a_timed_checkpoint_gives_the_same_weights(tmp_path, monkeypatch):
+    uninterrupted, _ = seeded_run(1)
+    monkeypatch.setattr(training, "CHECKPOINT_SECONDS", 0)
+    saved_steps = []
+    real_save = checkpoints.save
+
+    def fail_after_the_third_save(path, state):
+        real_save(path, state)
+        saved_steps.append(state["step"])
+        if len(saved_steps) == 3:
+            raise RuntimeError("simulated crash")
+
+    options = {"checkpoint": tmp_path / "checkpoint.pt"}
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="simulated crash"):
+        patch.setattr(checkpoints, "save", fail_after_the_third_save)
+        seeded_run(1, **options)
+    assert saved_steps == [1, 2, 3]
+    assert same_weights(uninterrupted, seeded_run(1, **options, resume=True)[0])
+
+
+def test_loss_of_nan_or_infinity_stops_training_with_a_reason():
+    with pytest.raises(FloatingPointError, match=r"diverged.*learning rate below 1e\+30"):
+        seeded_run(5, make_optimizer=partial(sgd, lr=1e30))
+
+
+@pytest.mark.parametrize("epochs", [0, 1.5, True])
+def test_invalid_number_of_epochs_is_refused(epochs):
+    with pytest.raises(ValueError, match="epochs must be an integer of at least 1"):
+        seeded_run(epochs)
+
+
+def test_damaged_file_or_file_with_only_weights_is_refused(tmp_path):
     file = tmp_path / "checkpoint.pt"
-    seeded_run(1, checkpoint=file)
-    file.write_bytes(file.read_bytes()[:size])
+    torch.save(small_net().state_dict(), file)
+    with pytest.raises(ValueError, match="not a checkpoint of a training run"):
+        seeded_run(2, checkpoint=file, resume=True)
+    file.write_bytes(file.read_bytes()[:1000])
     with pytest.raises(ValueError, match="cannot be read as a checkpoint"):
         seeded_run(2, checkpoint=file, resume=True)
 
 
-def test_saved_weights_are_not_accepted_as_a_checkpoint(tmp_path):
-    file = tmp_path / "net.pt"
-    torch.save(SmallNet().state_dict(), file)
-    with pytest.raises(ValueError, match="not a checkpoint of a training run"):
-        seeded_run(2, checkpoint=file, resume=True)
-
-
-def test_training_continues_if_the_disk_is_full(tmp_path):
-    full = "/dev/full"
-    if not Path(full).exists():
-        pytest.skip("this system has no device that is always full")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_training_continues_if_the_disk_is_full(tmp_path, monkeypatch):
     file = tmp_path / "checkpoint.pt"
-    seeded_run(1, checkpoint=file)
+    net, _ = seeded_run(1, checkpoint=file)
     before = file.read_bytes()
-    real_open = type(file).open
-
-    def open_on_full_disk(path, mode="r", *arguments, **options):
-        return real_open(type(file)(full) if "w" in mode else path, mode, *arguments, **options)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(file), "open", open_on_full_disk)
+    real_open = Path.open
+    with monkeypatch.context() as patch:
+        patch.setattr(type(file), "open", lambda _, mode: real_open(Path("/dev/full"), mode))
         with pytest.warns(UserWarning, match="no checkpoint was written: .*No space left"):
-            net, _ = seeded_run(1, checkpoint=file)
-    assert same_weights(net, seeded_run(1)[0])
+            assert same_weights(net, seeded_run(1, checkpoint=file)[0])
     assert file.read_bytes() == before
     assert list(tmp_path.iterdir()) == [file]
