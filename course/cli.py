@@ -131,7 +131,7 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
         metavar=("PARAMETER", "VALUE"),
         help="set a parameter in every notebook that has it; can be repeated",
     )
-    command.add_argument("--out", type=Path, metavar="DIR", help="write into this empty folder")
+    command.add_argument("--out", type=Path, metavar="DIR", help="write into this folder")
     command.add_argument(
         "--jobs",
         type=positive_int,
@@ -149,11 +149,11 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from course.batch.run import run
+    from course.batch.batch import run
 
     # A run that is stopped still writes its report.
     handle_sigterm_as_ctrl_c()
-    course_run = run(
+    return run(
         open_course(options.root),
         options.names,
         [tuple(pair) for pair in options.parameters],
@@ -161,9 +161,6 @@ def _run(options: argparse.Namespace) -> int:
         jobs=options.jobs,
         cell_timeout=options.cell_timeout,
     )
-    if course_run.stopped:
-        return 130
-    return 0 if course_run.all_passed else 1
 
 
 def _add_release(commands: argparse._SubParsersAction) -> None:

@@ -1,8 +1,7 @@
 """The server process that kernels are forked from, with the notebooks' modules already imported.
 
-Usage: `python kernel_server.py [--fresh] MODULE ...`, with a socket as standard input. It uses only
-the standard library, so that nothing else is imported before the given modules. The client is
-`forked_kernel.py`.
+Usage: `python kernel_server.py [--fresh] MODULE ...`, with a socket as standard input. The client
+is `kernels.py`. It uses only the standard library, so that nothing else is imported first.
 
 Each message on the socket contains the `argv`, `cwd` and `env` of a kernel as JSON, and one end of
 a channel. A supervisor process starts the kernel, replies with its process id, and sends a report
@@ -28,10 +27,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ipykernel.kernelapp import IPKernelApp
+from typing import Any
 
 # Modules that a kernel imports when it starts.
 KERNEL_MODULES = ("ipykernel.kernelapp", "ipykernel.zmqshell", "ipykernel.ipkernel", "IPython.lib")
@@ -61,30 +57,16 @@ def main() -> None:
 
 
 def preload(modules: list[str]) -> None:
-    """Import the modules, ignoring errors; exit if this process cannot be forked afterwards."""
+    """Import the modules, ignoring errors."""
     # pyplot reads this variable on import. A kernel would set it to the same value.
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     for module in modules:
         # If a module is missing or broken, the notebook raises the error.
         with contextlib.suppress(Exception):
             importlib.import_module(module)
-    # A forked process cannot use an open device and does not inherit threads.
-    if device_files := accelerator_files():
-        sys.exit(f"An import opened {device_files[0]}; kernels cannot be forked from this process.")
-    if threading.active_count() > 1:
-        sys.exit(f"An import started {threading.enumerate()[-1]}; kernels cannot be forked.")
     gc.collect()
     # Prevent the garbage collector from writing to the memory that the kernels share.
     gc.freeze()
-
-
-def accelerator_files() -> list[str]:
-    """Return the GPU device files that this process has open."""
-    files = []
-    for link in Path("/proc/self/fd").glob("*"):
-        with contextlib.suppress(OSError):
-            files.append(str(link.readlink()))
-    return [name for name in files if name.startswith(("/dev/nvidia", "/dev/kfd", "/dev/dri"))]
 
 
 def fork() -> int:
@@ -109,10 +91,7 @@ def supervise(channel: socket.socket, request: dict[str, object], *, fresh: bool
     if kernel_exit not in select.select([channel, kernel_exit], [], [])[0]:
         os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
-    report = {
-        "status": os.waitstatus_to_exitcode(status),
-        "remaining_processes": kill_descendants(),
-    }
+    report = [os.waitstatus_to_exitcode(status), kill_descendants()]
     with contextlib.suppress(OSError):
         channel.send(json.dumps(report).encode())
     os._exit(0)
@@ -160,7 +139,7 @@ def become_kernel(request: dict[str, object], *, fresh: bool) -> None:
     exit_kernel(kernelapp.IPKernelApp.instance(), status)
 
 
-def exit_kernel(app: IPKernelApp, status: int) -> None:
+def exit_kernel(app: Any, status: int) -> None:
     """Exit as Python does, but without destroying the imported modules.
 
     Destroying them would take a second and copy most of the shared memory. The notebook's variables

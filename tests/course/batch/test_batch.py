@@ -17,9 +17,9 @@ import pytest
 from papermill.iorw import papermill_io
 
 from course import cli, files
-from course.authoring.stored_outputs import RESULT_TYPE
-from course.batch.finished_runs import FinishedRuns
-from course.execution import engine as engine_module
+from course.batch.batch import _locked
+from course.execution import engine
+from course.reports.entries import RESULT_TYPE
 from tools.killed_batch import entries_of, is_alive, kill_and_finish, rows_of
 
 PARAMETERS = 'x: int = 1\nseed: int = 0\nmode: str = "good"\nlr: float = 0.1\n'
@@ -71,7 +71,7 @@ def command(course, out, *args):
 
 
 def forbid_runs(monkeypatch):
-    monkeypatch.setattr(engine_module, "run_jobs", lambda *_, **__: pytest.fail("started"))
+    monkeypatch.setattr(engine, "run_jobs", lambda *_: pytest.fail("started"))
 
 
 @pytest.fixture(scope="module")
@@ -83,27 +83,25 @@ def finished_batch(course, tmp_path_factory):
     return out
 
 
-def test_each_combination_has_a_row_with_parameters_and_results(finished_batch):
-    results = [
-        (r["parameter.x"], r["parameter.seed"], r["result.square"]) for r in rows_of(finished_batch)
-    ]
+def test_each_combination_has_a_row_with_parameters_results_and_versions(finished_batch):
+    rows = rows_of(finished_batch)
+    results = [(row["parameter.x"], row["parameter.seed"], row["result.square"]) for row in rows]
     assert results == [("1", "0", "1"), ("1", "1", "1"), ("2", "0", "4"), ("2", "1", "4")]
-
-
-def test_row_has_status_versions_and_times(finished_batch):
-    row = rows_of(finished_batch)[0]
-    assert row["status"] == "passed"
-    assert row["version.python"] == ".".join(map(str, sys.version_info[:3]))
-    assert float(row["seconds"]) > 0
-    assert all(row[name] for name in ("id", "started", "host", "version.torch", "version.helpers"))
+    assert {row["status"] for row in rows} == {"passed"}
+    assert rows[0]["version.python"] == ".".join(map(str, sys.version_info[:3]))
+    assert float(rows[0]["seconds"]) > 0
+    names = ("id", "started", "host", "version.torch", "version.helpers")
+    assert all(rows[0][name] for name in names)
 
 
 def test_parquet_has_the_same_rows_with_types(finished_batch):
     table = pyarrow.parquet.read_table(finished_batch / "results.parquet").to_pylist()
     assert [row["run"] for row in table] == [row["run"] for row in rows_of(finished_batch)]
-    assert table[3]["result.square"] == 4
-    assert table[0]["parameter.lr"] == 0.001
-    assert table[0]["error"] is None
+    assert (table[3]["result.square"], table[0]["parameter.lr"], table[0]["error"]) == (
+        4,
+        0.001,
+        None,
+    )
 
 
 def test_runs_do_not_share_folder_or_random_state(finished_batch):
@@ -203,7 +201,7 @@ def test_folder_with_unrelated_files_is_rejected(batch, capsys):
 
 
 def test_second_batch_in_the_same_folder_is_rejected(batch, capsys):
-    with FinishedRuns(batch.out).locked():
+    with _locked(batch.out):
         assert batch() == 1
     assert "Another batch is running" in capsys.readouterr().err
 
@@ -326,11 +324,9 @@ def test_plan_from_a_file_runs_on_a_dask_cluster(course, tmp_path):
 
 
 def test_unreachable_cluster_is_reported(batch, capsys, monkeypatch):
-    from course.execution import cluster
-
     def refuse(address, **_):
         raise OSError(f"Timed out trying to connect to {address}")
 
-    monkeypatch.setattr(cluster, "Client", refuse)
+    monkeypatch.setattr("distributed.Client", refuse)
     assert batch("--dask", "tcp://127.0.0.1:9") == 1
     assert "Cannot connect to a Dask scheduler at tcp://127.0.0.1:9" in capsys.readouterr().err

@@ -41,8 +41,14 @@ def test_grid_gives_every_combination_with_the_fixed_parameters(expand_plan):
     ]
 
 
-def test_list_gives_one_run_per_entry_in_order(expand_plan):
-    assert expand_plan(list=[{"epochs": 1}, {"lr": 0.5}]) == [{"epochs": 1}, {"lr": 0.5}]
+def test_cases_give_one_run_each_in_order(expand_plan):
+    assert expand_plan(cases=[{"epochs": 1}, {"lr": 0.5}]) == [{"epochs": 1}, {"lr": 0.5}]
+
+
+def test_list_is_read_as_cases_with_a_note(tmp_path, capsys):
+    (tmp_path / "plan.yaml").write_text("notebooks: [03]\nlist: [{epochs: 1}]\n")
+    assert make_plan(read_plan(tmp_path / "plan.yaml")).cases == ({"epochs": 1},)
+    assert "rename `list`" in capsys.readouterr().err
 
 
 def test_repeats_differ_in_their_seed(expand_plan):
@@ -88,7 +94,7 @@ def test_relative_path_is_made_absolute(expand_plan, tmp_path, monkeypatch):
         ({"parameters": {"epochs": None}}, "must be an integer"),
         ({"grid": {"epochs": 3}}, "epochs must be a non-empty list of values"),
         ({"grid": {"epochs": []}}, "epochs must be a non-empty list of values"),
-        ({"list": {"epochs": 1}}, "list must contain settings"),
+        ({"cases": {"epochs": 1}}, "cases must be a list of parameters"),
         ({"repeats": 2, "grid": {"seed": [1]}}, "'seed' is set by grid and by repeats"),
         ({"repeats": 2, "seeds": [1, 2, 3]}, "remove repeats"),
         ({"seeds": "many"}, "seeds must be a non-empty list of integers"),

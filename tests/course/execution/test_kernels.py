@@ -33,11 +33,11 @@ def run(forking_kernels, cells, tmp_path):
         notebook = cells.notebook(*(cells.code(source, count=None) for source in sources))
         client = NotebookClient(
             notebook,
-            kernel_manager_class=manager or kernels.manager_class(environment),
+            km=manager or kernels.make_manager(environment),
             resources={"metadata": {"path": str(tmp_path)}},
             timeout=60,
         )
-        client.execute()
+        client.execute(cleanup_kc=True)
         return [
             "".join(o.get("text") or o.data["text/plain"] for o in cell.outputs)
             for cell in notebook.cells
@@ -49,7 +49,7 @@ def run(forking_kernels, cells, tmp_path):
 def test_forked_kernel_has_the_preloaded_modules_and_descends_from_the_server(forking_kernels, run):
     list_parents = "import psutil, sys; [parent.pid for parent in psutil.Process().parents()]"
     parent_pids, imported = run(list_parents, "'numpy' in sys.modules")
-    assert forking_kernels.server.process.pid in eval(parent_pids)
+    assert forking_kernels.server.pid in eval(parent_pids)
     assert imported == "True"
 
 
@@ -123,7 +123,7 @@ def test_notebook_can_start_processes(run):
 
 
 def test_dead_kernel_is_reported_with_its_exit_status(forking_kernels, run):
-    manager = forking_kernels.manager_class()
+    manager = forking_kernels.make_manager()
     # The time limit of a cell is 60 s.
     start_time = time.monotonic()
     with pytest.raises(DeadKernelError):
@@ -133,7 +133,7 @@ def test_dead_kernel_is_reported_with_its_exit_status(forking_kernels, run):
 
 
 def test_process_left_running_by_a_notebook_is_killed_and_reported(forking_kernels, run):
-    manager = forking_kernels.manager_class()
+    manager = forking_kernels.make_manager()
     start = "subprocess.Popen(['sleep', '600'], start_new_session=True).pid"
     (pid,) = run(f"import subprocess; {start}", manager=manager)
     assert manager.process.wait() == 0
@@ -182,14 +182,15 @@ def test_kernel_that_starts_after_kill_all_is_killed(run):
 
 def test_kernel_starts_as_a_new_process_if_there_is_no_server(run):
     kernels = Kernels([])
-    kernels.server.close()
+    kernels.server.kill()
+    kernels.server.wait()
     assert run("1 + 1", kernels=kernels) == ["2"]
 
 
 def start(kernels, folder):
     """Start a kernel without a manager; return it and all child processes of the server."""
-    kernel = kernels.server.start(["-f", str(folder / "k.json")], str(folder), dict(os.environ))
-    return kernel, psutil.Process(kernels.server.process.pid).children(recursive=True)
+    kernel = kernels.fork(["-f", str(folder / "k.json")], str(folder), dict(os.environ))
+    return kernel, psutil.Process(kernels.server.pid).children(recursive=True)
 
 
 def test_kernel_ends_when_its_owner_closes_the_channel(forking_kernels, tmp_path):
@@ -202,9 +203,9 @@ def test_kernel_ends_when_its_owner_closes_the_channel(forking_kernels, tmp_path
 
 def test_server_and_kernels_end_with_the_process_that_started_them(tmp_path):
     code = (
-        "import os, time; from course.execution.kernels import Kernels; k = Kernels([]).server;"
-        f"s = k.start(['-f', {str(tmp_path / 'k.json')!r}], {str(tmp_path)!r}, dict(os.environ));"
-        "print(k.process.pid, s.pid, flush=True); time.sleep(600)"
+        "import os, time; from course.execution.kernels import Kernels; k = Kernels([]);"
+        f"s = k.fork(['-f', {str(tmp_path / 'k.json')!r}], {str(tmp_path)!r}, dict(os.environ));"
+        "print(k.server.pid, s.pid, flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as owner:
         processes = [psutil.Process(int(pid)) for pid in owner.stdout.readline().split()]
@@ -254,16 +255,16 @@ def test_training_and_figures_equal_those_of_a_new_process(cells, tmp_path):
     outputs = []
     template = cells.notebook(*(cells.code(source, count=None) for source in sources))
     forking_kernels = Kernels(preloadable_modules([template]))
-    for manager in (forking_kernels.manager_class(), CurrentPythonKernelManager):
+    for manager in (forking_kernels.make_manager(), CurrentPythonKernelManager()):
         notebook = cells.notebook(*(cells.code(source, count=None) for source in sources))
         client = NotebookClient(
             notebook,
-            kernel_manager_class=manager,
+            km=manager,
             allow_errors=True,
             timeout=120,
             resources={"metadata": {"path": str(tmp_path)}},
         )
-        client.execute()
+        client.execute(cleanup_kc=True)
         outputs.append([cell.outputs for cell in notebook.cells])
     forking_kernels.close()
     assert outputs[0] == outputs[1]

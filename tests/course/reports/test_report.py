@@ -1,0 +1,180 @@
+"""The page of a run or a batch shows the entries of its finished runs."""
+
+from html.parser import HTMLParser
+
+import pytest
+
+from course.execution.jobs import Job, RunResult, Status
+from course.reports.charts import make_charts
+from course.reports.entries import make_entry
+from course.reports.report import write_report
+
+
+@pytest.fixture
+def entry(tmp_path):
+    def make(number, status=Status.PASSED, *, parameters=None, reported=None, extra=None, **result):
+        job = Job(f"run{number}", tmp_path, tmp_path, tmp_path)
+        fields = {"seconds": 2.0 + number, **result}
+        values = {
+            "run": f"run{number}",
+            "notebook": "04_training",
+            "parameters": parameters or {},
+            "reported": reported or {},
+            "file": f"notebooks/run{number}.ipynb",
+        }
+        return make_entry(RunResult(job, status, **fields), None, **values | (extra or {}))
+
+    return make
+
+
+class Reader(HTMLParser):
+    """Collects a page's tags, links, and text without scripts."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.links, self.texts, self.current_tag = [], [], [], ""
+        self.feed(page)
+        self.text = " ".join(" ".join(self.texts).split())
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.current_tag = tag
+        self.links += [value for key, value in attrs if key in ("href", "src")]
+
+    def handle_endtag(self, tag):
+        self.current_tag = ""
+
+    def handle_data(self, data):
+        if self.current_tag not in ("script", "style"):
+            self.texts.append(data)
+
+
+@pytest.fixture
+def page(tmp_path):
+    facts = {"torch": "2.14.1", "machine": "Linux x86_64, 2 cores", "commit": "0a1b2c3"}
+
+    def write(*entries, **changes):
+        given = {"title": "04", "noun": "run", "fixed": {}, "varied": (), "planned": len(entries)}
+        path = write_report(
+            entries, tmp_path, **{**given, "is_running": False, "facts": facts, **changes}
+        )
+        return Reader(path.read_text(encoding="utf-8"))
+
+    return write
+
+
+def test_run_of_a_batch_has_a_row_with_parameters_results_and_a_link(page, entry):
+    reported = {"test_accuracy": 0.51234, "device": "cpu"}
+    report = page(
+        entry(1, parameters={"lr": 0.1, "epochs": 2}, reported=reported),
+        varied=["lr"],
+        fixed={"epochs": 2},
+    )
+    assert "with epochs = 2 " in report.text
+    assert "Run Status lr test accuracy Time Device" in report.text
+    assert "1 passed 0.1 0.5123 3.0 s cpu" in report.text
+    assert "notebooks/run1.ipynb" in report.links
+    assert "1 of 1 runs passed" in report.text
+
+
+def test_lesson_has_a_row_with_title_images_their_source_and_results(page, entry):
+    reported = {"dataset": "CIFAR-10", "provenance": "from an archive", "test_accuracy": 0.5}
+    lesson = entry(1, reported=reported, extra={"title": "Training", "page": "notebooks/run1.html"})
+    report = page(lesson, noun="notebook")
+    assert "Run Status Notebook Time Images Results" in report.text
+    assert "Training 04_training 3.0 s CIFAR-10 from an archive test accuracy 0.5" in report.text
+    assert "notebooks/run1.html" in report.links
+    assert "are synthetic" not in report.text
+
+
+def test_page_names_torch_machines_and_commit(page, entry):
+    text = page(entry(1, host="b"), entry(2, host="a")).text
+    for fact in (
+        "Torch: 2.14.1", "Machine: Linux x86_64, 2 cores", "Commit: 0a1b2c3", "Executed on: a, b",
+    ):  # fmt: skip
+        assert fact in text
+
+
+def test_failure_shows_cell_error_and_note_with_a_link(page, entry):
+    failure = entry(
+        1,
+        Status.FAILED,
+        error="ValueError: no",
+        cell=5,
+        cell_id="abc-1",
+        source="x = 1 / 0",
+        attempts=2,
+        note="1 process was still running",
+        extra={"page": "notebooks/run1.html"},
+    )
+    report = page(failure, entry(2))
+    shown = "failed in each of 2 attempts in cell 6 , after 3.0 s x = 1 / 0 ValueError: no"
+    assert shown in report.text
+    assert "notebooks/run1.html#cell-id=abc-1" in report.links
+    assert "run1: 1 process was still running" in report.text
+    assert "1 of 2 runs passed, 1 did not" in report.text
+
+
+def test_unfinished_runs_are_counted(page, entry):
+    assert "1 of 3 runs passed, 2 pending" in page(entry(1), planned=3, is_running=True).text
+    assert "1 of 3 runs passed, 2 not run" in page(entry(1), planned=3).text
+
+
+def test_synthetic_images_are_announced(page, entry):
+    synthetic = entry(1, reported={"synthetic": True, "dataset": "synthetic images"})
+    assert "The images are synthetic. They are not CIFAR-10. This applies to 1 of" in (
+        page(synthetic).text
+    )
+    assert "This applies to run1. The accuracies" in page(synthetic, noun="notebook").text
+
+
+def test_text_from_notebooks_is_escaped_and_the_page_needs_no_network(page, entry):
+    report = page(
+        entry(
+            1,
+            Status.FAILED,
+            parameters={"data": "<script>alert(1)</script>"},
+            reported={"<b>": "<img src=x>"},
+            error="<i>",
+        ),
+        *(entry(n, parameters={"data": f"<u>{n}"}, reported={"<b>": n}) for n in (2, 3)),
+        varied=["data"],
+    )
+    assert report.tags.count("script") == 1
+    assert not {"b", "img", "i", "u", "link"} & set(report.tags)
+    assert not [link for link in report.links if "//" in link]
+
+
+def captions(charts):
+    return [chart.split("<figcaption>")[1].removesuffix("</figcaption>") for chart in charts]
+
+
+def test_reported_numbers_are_charted_against_varied_parameters(entry):
+    entries = [
+        entry(n, parameters={"lr": lr, "width": 8, "seed": n}, reported={"loss": lr, "name": "x"})
+        for n, lr in enumerate([0.1, 0.1, 0.2, 0.2])
+    ]
+    charts = make_charts(entries, ["lr", "width", "seed"])
+    assert captions(charts) == ["loss: from 0.1 (lr = 0.1) to 0.2 (lr = 0.2)"]
+
+
+def test_warm_up_times_failed_runs_and_values_that_are_not_finite_are_not_charted(entry):
+    values = [0.5, float("nan"), 0.7]
+    entries = [
+        entry(n, parameters={"lr": n / 10}, reported={"training_seconds": y, "warm_up": y})
+        for n, y in enumerate(values)
+    ]
+    failed = entry(3, Status.FAILED, parameters={"lr": 3}, reported={"training_seconds": 3})
+    (caption,) = captions(make_charts([*entries, failed], ["lr"]))
+    assert caption == "training (seconds): from 0.5 (lr = 0) to 0.7 (lr = 0.2)"
+
+
+def test_caption_has_both_parameters_of_lowest_and_highest_value(entry):
+    cases = [(0.1, 4, 5.0), (0.1, 32, 6.0), (1.0, 4, 8.0), (1.0, 32, 7.0)]
+    entries = [
+        entry(n, parameters={"lr": lr, "batch": batch}, reported={"loss": loss})
+        for n, (lr, batch, loss) in enumerate(cases)
+    ]
+    over_lr, over_batch = captions(make_charts(entries, ["lr", "batch"]))
+    assert over_lr == "loss: from 5 (lr = 0.1, batch = 4) to 8 (lr = 1, batch = 4)"
+    assert over_batch == "loss: from 5 (batch = 4, lr = 0.1) to 8 (batch = 4, lr = 1)"
