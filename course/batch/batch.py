@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import re
@@ -28,20 +27,13 @@ from papermill.iorw import papermill_io
 from course.batch.plan import Plan, PlannedRun, check_pairs, expand
 from course.course_folder import CourseError, CourseFolder, select_names
 from course.execution import engine, gpus
-from course.execution.jobs import Job, RunLimits, RunResult, Status
+from course.execution.jobs import ExecutionSettings, Job, RunResult, Status
 from course.execution.kernels import make_cifar10_root_absolute, preloadable_modules
 from course.execution.progress import Progress, format_estimate, format_seconds
 from course.execution.provenance import collect_facts
 from course.files import PARTIAL_SUFFIX, read_notebook, write_atomically
-from course.reports.entries import (
-    Entry,
-    make_entry,
-    result_line,
-    synthetic_box,
-    write_tables,
-)
-from course.reports.pages import write_page
-from course.reports.report import write_report
+from course.reports.entries import Entry, make_entry, result_line, synthetic_box, write_tables
+from course.reports.pages import write_page, write_report
 
 SCHEMA_VERSION = 3
 # Minimum seconds between two updates of the tables and the report during a batch.
@@ -77,14 +69,10 @@ def run(
 ) -> int:
     """Execute lessons as a batch in a new folder; return its exit status.
 
-    Args:
-        course: the course whose built notebooks are executed.
-        requested: names of lessons; all if empty.
-        parameters: names and values. Each lesson gets the parameters that it defines.
-        out: folder for the results; by default `runs/DATE-TIME`, which `runs/latest` points to.
-        jobs: number of parallel notebooks; by default 1 if there is a GPU, and otherwise as many
-            as cores and memory allow. Lessons that measure time always run alone.
-        cell_timeout: time limit per cell, in seconds.
+    Each of the requested lessons, or all, gets the given parameters that it defines. The results
+    are in `out`, or in `runs/DATE-TIME`, which `runs/latest` then points to. By default, as many
+    lessons run at once as cores and memory allow, but only 1 if there is a GPU. Lessons that
+    measure time always run alone. `cell_timeout` is in seconds.
     """
     names = select_names(course.built_names(), list(requested), "Notebook")
     if not names:
@@ -94,14 +82,12 @@ def run(
     most = 1 if gpus.visible_gpu_ids() else min(os.cpu_count() or 1, memory // _LESSON_MEMORY)
     # Like papermill, run kernels in the current directory. Relative paths in parameters are then
     # relative to the directory where the command was started.
+    execution = ExecutionSettings(jobs or max(1, most), cell_limit=cell_timeout)
+    folder = str(Path.cwd())
     plan = Plan(
-        tuple(names), dict(parameters), cell_limit=cell_timeout, jobs=jobs or max(1, most),
-        out=out and str(out), gpus=(), folder=str(Path.cwd()),
-    )  # fmt: skip
-    date = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
-    # Another run may have started in the same second.
-    candidates = itertools.chain([date], (f"{date}_{number}" for number in itertools.count(2)))
-    name = next(name for name in candidates if out or not (course.runs / name).exists())
+        tuple(names), dict(parameters), execution=execution, folder=folder, out=out and str(out)
+    )
+    name = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
     options = BatchOptions(retry_failed=True, all_pages=True, lessons=True)
     status = Batch(course, plan, name, options).execute()
     if out is None:
@@ -145,21 +131,19 @@ def _find_notebooks(course: CourseFolder, names_or_paths: Sequence[str]) -> dict
     files: dict[str, Path] = {}
     for name_or_path in names_or_paths:
         path = Path(name_or_path).expanduser()
-        if path.suffix == ".ipynb" and path.is_file():
+        if path.suffix == ".ipynb" and (path.is_file() or len(path.parts) > 1):
             found = [path.absolute()]
-        elif path.suffix == ".ipynb" and len(path.parts) > 1:
-            raise CourseError(f"The notebook {name_or_path} does not exist. Check the path.")
         else:
             names = select_names(course.built_names(), [name_or_path], "Notebook")
             found = [course.notebook_path(lesson) for lesson in names]
         for file in found:
+            if not file.is_file():
+                raise CourseError(f"The notebook {file} does not exist. Check the path.")
             # Students' copies of a lab have the same file name in different folders.
             is_new = files.get(file.stem, file) == file
             key = file.stem if is_new else f"{file.parent.name}_{file.stem}"
             if files.setdefault(key, file) != file:
-                raise CourseError(
-                    f"{files[key]} and {file} have the same name; rename one of them."
-                )
+                raise CourseError(f"{files[key]} and {file} have the same name; rename one.")
     return files
 
 
@@ -181,16 +165,15 @@ def _locked(out: Path) -> Iterator[None]:
     state = out / "state"
     state.mkdir(parents=True, exist_ok=True)
     try:
-        lock = FileLock(state / ".lock").acquire(timeout=0)
+        with FileLock(state / ".lock", timeout=0):
+            for leftover in [*out.glob(f".*{PARTIAL_SUFFIX}"), *out.glob(f"*/.*{PARTIAL_SUFFIX}")]:
+                leftover.unlink()
+            yield
     except Timeout:
         raise CourseError(
             f"Another batch is running in {out}. Wait for it to end, or choose another folder "
             "with --out."
         ) from None
-    with lock:
-        for leftover in [*out.glob(f".*{PARTIAL_SUFFIX}"), *out.glob(f"*/.*{PARTIAL_SUFFIX}")]:
-            leftover.unlink()
-        yield
 
 
 class Batch:
@@ -230,8 +213,9 @@ class Batch:
     @property
     def num_workers(self) -> int:
         """Number of parallel runs: the plan's `jobs`, or `runs_per_gpu` per GPU, or 1."""
-        names = gpus.visible_gpu_ids() if self._plan.gpus is None else self._plan.gpus
-        return self._plan.jobs or max(1, len(names) * self._plan.runs_per_gpu)
+        settings = self._plan.execution
+        names = gpus.visible_gpu_ids() if settings.gpus is None else settings.gpus
+        return settings.jobs or max(1, len(names) * settings.jobs_per_gpu)
 
     def estimate(self) -> dict[str, float]:
         """Print how long the pending runs will take, and return the relative time of each of them.
@@ -246,10 +230,9 @@ class Batch:
         pending = self.pending
         notebooks = {run.notebook for run in pending}
         unknown = sorted(notebooks - earlier.keys())
-        times = {
-            name: float(self._count_cells(name)) if unknown else statistics.median(earlier[name])
-            for name in notebooks
-        }
+        times = {name: len(self._code(name)) for name in notebooks}
+        if not unknown:
+            times = {name: statistics.median(earlier[name]) for name in notebooks}
         workers = min(self.num_workers, len(pending))
         # A notebook that runs alone occupies all workers.
         weights = {
@@ -259,23 +242,21 @@ class Batch:
         if unknown and self._options.dry_run:
             print(f"No estimate: there is no earlier run of {', '.join(unknown)}.")
         elif pending and not unknown:
+            seconds = format_estimate(sum(weights.values()) / workers)
             count = _count(sum(len(earlier[name]) for name in notebooks), "earlier run")
-            print(
-                f"Estimate: {format_estimate(sum(weights.values()) / workers)}, from the median of "
-                f"{count}{' with any parameters' if self._plan.varied else ''}."
-            )
+            any_ = " with any parameters" if self._plan.varied else ""
+            print(f"Estimate: {seconds}, from the median of {count}{any_}.")
         return weights
 
-    def _is_alone(self, name: str) -> bool:
-        code = [cell.source for cell in self._notebooks[name].cells if cell.cell_type == "code"]
-        return self._options.lessons and any(map(_CLOCKS.search, code))
+    def _code(self, name: str) -> list[str]:
+        return [cell.source for cell in self._notebooks[name].cells if cell.cell_type == "code"]
 
-    def _count_cells(self, name: str) -> int:
-        return sum(cell.cell_type == "code" for cell in self._notebooks[name].cells)
+    def _is_alone(self, name: str) -> bool:
+        return self._options.lessons and any(map(_CLOCKS.search, self._code(name)))
 
     def execute(self) -> int:
         """Execute the pending runs, write the tables and the page, and print a summary."""
-        plan, pending, start = self._plan, self.pending, monotonic()
+        pending, start = self.pending, monotonic()
         with _locked(self.out):
             if done := len(self.runs) - len(pending):
                 text = f"{done} of {_count(len(self.runs), 'run')} {'is' if done == 1 else 'are'}"
@@ -285,18 +266,16 @@ class Batch:
             self._last_refresh = start
             jobs = [self._make_job(run) for run in pending]
             # papermill adds a cell that sets the parameters.
-            cells = {
-                run.name: self._count_cells(run.notebook) + bool(run.parameters) for run in pending
-            }
+            cells = {r.name: len(self._code(r.notebook)) + bool(r.parameters) for r in pending}
             modules = tuple(preloadable_modules(self._notebooks.values()))
-            workers = engine.WorkerConfig(
-                min(self.num_workers, len(pending)), self._options.cluster,
-                None if self._options.fresh_kernels else modules, plan.gpus, plan.runs_per_gpu,
+            settings = replace(
+                self._plan.execution, jobs=min(self.num_workers, len(pending)),
+                cluster=self._options.cluster,
+                preload=None if self._options.fresh_kernels else modules,
             )  # fmt: skip
-            limits = RunLimits(plan.cell_limit, plan.run_limit, plan.retries)
             progress = Progress(cells, self.estimate(), self._save)
             try:
-                results = engine.run_jobs(jobs, progress, workers, limits) if jobs else []
+                results = engine.run_jobs(jobs, progress, settings) if jobs else []
                 is_stopped = any(r.status in (Status.STOPPED, Status.NOT_RUN) for r in results)
                 if is_stopped and self._options.lessons:
                     # Remove the links to lessons that were not executed.
@@ -393,7 +372,7 @@ class Batch:
             remaining = total - len(entries)
             print(f"Stopped; remaining {self._noun}s: {remaining} of {total}.{advice}")
             return 130
-        if passed < len(entries) and not self._options.retry_failed:
+        if passed < total and not self._options.retry_failed:
             print("To rerun the runs that did not pass, add --retry-failed.")
         return 0 if passed == total else 1
 

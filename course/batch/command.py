@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import itertools
 import json
 from dataclasses import fields
 from pathlib import Path
@@ -100,8 +101,11 @@ def _make_plan_table(options: argparse.Namespace) -> tuple[dict[str, object], st
     for key, values in given.items():
         if values := {name: value for name, value in values.items() if value is not None}:
             table[key] = {**mapping_in(table, key), **values}
+    for word in itertools.chain(*options.case):
+        if "=" not in word:
+            raise CourseError(f"--case takes NAME=VALUE, not {word!r}.")
     if options.case:
-        table["cases"] = [_parse_case(words) for words in options.case]
+        table["cases"] = [dict(word.split("=", 1) for word in words) for words in options.case]
     for name in ("repeats", "seeds", "retries", "jobs", "out", "folder"):
         if getattr(options, name) is not None:
             table[name] = getattr(options, name)
@@ -110,10 +114,3 @@ def _make_plan_table(options: argparse.Namespace) -> tuple[dict[str, object], st
     content = [table.get(key) for key in ("notebooks", "parameters", "grid", "cases", "seeds")]
     digest = hashlib.sha256(json.dumps([content, table.get("repeats")]).encode()).hexdigest()
     return table, f"batch_{Path(options.what[0]).stem}_{digest[:6]}"
-
-
-def _parse_case(words: list[str]) -> dict[str, object]:
-    for word in words:
-        if "=" not in word:
-            raise CourseError(f"--case takes NAME=VALUE, not {word!r}.")
-    return dict(word.split("=", maxsplit=1) for word in words)

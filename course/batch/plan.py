@@ -17,6 +17,7 @@ import yaml
 from nbformat import NotebookNode
 
 from course.course_folder import CourseError
+from course.execution.jobs import ExecutionSettings
 from course.execution.parameters import convert_parameters, did_you_mean, read_parameters
 from course.execution.provenance import run_id
 
@@ -34,21 +35,14 @@ class Plan:
     parameters: dict[str, object] = field(default_factory=dict)  # the same in all runs
     grid: dict[str, list[object]] = field(default_factory=dict)  # every combination runs
     cases: tuple[dict[str, object], ...] = ()  # sets of parameters, one per run
-    seeds: tuple[int, ...] = ()  # values of the parameter `seed`
-    cell_limit: int | None = 3600  # seconds per cell; None for no limit
-    run_limit: int | None = None  # seconds per run; None for no limit
-    retries: int = 0  # maximum number of retries of a run that does not pass
-    jobs: int | None = None  # parallel runs; None for `runs_per_gpu` per GPU, or 1 without GPUs
+    execution: ExecutionSettings = field(default_factory=ExecutionSettings)
     out: str | None = None  # folder or URL of the results; None for a folder in `runs/`
-    gpus: tuple[str, ...] | None = None  # as in CUDA_VISIBLE_DEVICES; None for all
-    runs_per_gpu: int = 1  # number of runs that share a GPU
     folder: str | None = None  # working folder of all runs; None for a folder per run
 
     @property
     def varied(self) -> list[str]:
         """Names of the parameters that differ between the runs."""
-        names = [*self.grid, *(name for case in self.cases for name in case)]
-        return list(dict.fromkeys([*names, *(["seed"] if self.seeds else [])]))
+        return list(dict.fromkeys([*(name for case in self.cases for name in case), *self.grid]))
 
     @property
     def title(self) -> str:
@@ -124,23 +118,20 @@ def make_plan(table: Mapping[str, object]) -> Plan:
     notebooks, use = _as_list(table.get("notebooks") or []), gpus.get("use", "all")
     if not notebooks:
         raise CourseError("The plan lists no notebooks. Add one, for example: notebooks: [03]")
-    return Plan(
-        # YAML reads 03 as the number 3.
-        tuple(f"{name:02d}" if isinstance(name, int) else str(name) for name in notebooks),
-        parameters,
-        grid,
-        tuple(cases),
-        tuple(seeds),
+    ids = None if use == "all" else [str(u) for u in _as_list(use) if u not in ("none", None)]
+    execution = ExecutionSettings(
+        jobs=_integer(table, "jobs", None),
+        gpus=None if ids is None else tuple(ids),
+        jobs_per_gpu=_integer(gpus, "runs_per_gpu", 1),
         cell_limit=_integer(limits, "cell", 3600),
         run_limit=_integer(limits, "run", None),
         retries=_integer(table, "retries", 0, minimum=0),
-        jobs=_integer(table, "jobs", None),
-        gpus=None
-        if use == "all"
-        else tuple(str(u) for u in _as_list(use) if u not in ("none", None)),
-        runs_per_gpu=_integer(gpus, "runs_per_gpu", 1),
-        **{key: str(table[key]) for key in ("out", "folder") if table.get(key) is not None},
     )
+    # YAML reads 03 as the number 3.
+    names = tuple(f"{name:02d}" if isinstance(name, int) else str(name) for name in notebooks)
+    texts = {key: str(table[key]) for key in ("out", "folder") if table.get(key) is not None}
+    grid |= {"seed": seeds} if seeds else {}
+    return Plan(names, parameters, grid, tuple(cases), execution, **texts)
 
 
 def expand(plan: Plan, notebooks: Mapping[str, NotebookNode]) -> list[PlannedRun]:
@@ -151,13 +142,8 @@ def expand(plan: Plan, notebooks: Mapping[str, NotebookNode]) -> list[PlannedRun
     """
     defaults = {name: read_parameters(notebook) for name, notebook in notebooks.items()}
     runs: dict[str, PlannedRun] = {}
-    seeds = [{"seed": seed} for seed in plan.seeds] or [{}]
-    combinations = [
-        dict(zip(plan.grid, values, strict=True))
-        for values in itertools.product(*plan.grid.values())
-    ]
-    for case, combination, seed in itertools.product(plan.cases or ({},), combinations, seeds):
-        values = {**plan.parameters, **case, **combination, **seed}
+    for case, *combination in itertools.product(plan.cases or ({},), *plan.grid.values()):
+        values = {**plan.parameters, **case, **dict(zip(plan.grid, combination, strict=True))}
         for name, converted in convert_parameters(values, defaults).items():
             # Each run has its own folder, so a relative path must be absolute.
             parameters = {

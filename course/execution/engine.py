@@ -1,8 +1,7 @@
 """Executes notebooks in parallel: in threads of this process, or on the workers of a Dask cluster.
 
-To a cluster, the notebook is sent with the job, and the result is sent back. A worker needs this
-package, but not the course's files or a shared file system. Other files that a notebook writes are
-deleted, unless the worker can access the batch's folder.
+To a cluster, the notebook is sent with the job, and the result is sent back. Other files that a
+notebook writes are deleted, unless the worker can access the batch's folder.
 """
 
 from __future__ import annotations
@@ -19,31 +18,21 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from course.command_line import handle_sigterm_as_ctrl_c
 from course.course_folder import CourseError
 from course.execution import gpus
-from course.execution.jobs import Job, JobListener, RunLimits, RunResult, Status
+from course.execution.jobs import ExecutionSettings, Job, JobListener, RunResult, Status
 from course.execution.kernels import Kernels
 from course.execution.provenance import versions
 from course.execution.runner import run_job
 from course.files import write_atomically
 
 
-@dataclass(frozen=True)
-class WorkerConfig:
-    """The number of parallel jobs, and the machine, kernels and GPUs that execute them."""
-
-    jobs: int = 1
-    cluster: str | None = None  # address of a Dask scheduler; None for this machine
-    preload: tuple[str, ...] | None = None  # modules of the kernel server; None for fresh kernels
-    gpus: tuple[str, ...] | None = ()  # as in CUDA_VISIBLE_DEVICES; None for all of the machine
-    jobs_per_gpu: int = 1
-
-
 def run_jobs(
-    jobs: Sequence[Job], listener: JobListener, workers: WorkerConfig, limits: RunLimits
+    jobs: Sequence[Job], listener: JobListener, settings: ExecutionSettings
 ) -> list[RunResult]:
     """Execute all jobs and return their results in the order of the jobs.
 
@@ -58,8 +47,8 @@ def run_jobs(
     # nbclient logs dead kernels and timeouts, and the log lines would break the progress bar.
     for library in ("papermill", "asyncio"):
         logging.getLogger(library).addHandler(logging.NullHandler())
-    make_executor = LocalExecutor if workers.cluster is None else ClusterExecutor
-    executor = make_executor(workers, limits, listener)
+    make_executor = LocalExecutor if settings.cluster is None else ClusterExecutor
+    executor = make_executor(settings, listener)
     results: dict[str, RunResult] = {}
     failure: Exception | None = None
     with contextlib.closing(executor), _on_interrupt(executor.stop):
@@ -84,44 +73,40 @@ def run_jobs(
 @contextlib.contextmanager
 def _on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
     """Call `stop` in a thread at the first Ctrl-C or SIGTERM; later ones interrupt as usual."""
-    previous_handlers: dict[int, object] = {}
-
-    def restore() -> None:
-        while previous_handlers:
-            signal.signal(*previous_handlers.popitem())
 
     def handle(*_: object) -> None:
-        restore()
+        handle_sigterm_as_ctrl_c()
         # The signal may have interrupted code that holds a lock.
         threading.Thread(target=stop).start()
 
     # Python can set signal handlers only in the main thread.
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
-            previous_handlers[number] = signal.signal(number, handle)
+    is_main = threading.current_thread() is threading.main_thread()
+    for number in (signal.SIGINT, signal.SIGTERM) if is_main else ():
+        signal.signal(number, handle)
     try:
         yield
     finally:
-        restore()
+        if is_main:
+            handle_sigterm_as_ctrl_c()
 
 
 class LocalExecutor:
     """Executes jobs in threads of this process, each with its own kernel and GPU."""
 
-    def __init__(self, workers: WorkerConfig, limits: RunLimits, listener: JobListener) -> None:
-        self._limits, self._listener = limits, listener
+    def __init__(self, settings: ExecutionSettings, listener: JobListener) -> None:
+        self._settings, self._listener = settings, listener
         self._stopping = threading.Event()
-        self._kernels = Kernels(workers.preload)
+        self._kernels = Kernels(settings.preload)
         # Parallel jobs share the cores.
-        cores = (os.cpu_count() or 1) // workers.jobs
-        self._cores_per_job = str(max(1, cores)) if workers.jobs > 1 else ""
+        cores = (os.cpu_count() or 1) // settings.jobs
+        self._cores_per_job = str(max(1, cores)) if settings.jobs > 1 else ""
         # Assign one job to each GPU before assigning a second job to any GPU.
-        names = gpus.visible_gpu_ids() if workers.gpus is None else workers.gpus
-        slots = [*names] * workers.jobs_per_gpu or [""] * workers.jobs
+        names = gpus.visible_gpu_ids() if settings.gpus is None else settings.gpus
+        slots = [*names] * settings.jobs_per_gpu or [""] * settings.jobs
         self._free_gpus: queue.SimpleQueue[str] = queue.SimpleQueue()
         for name in slots:
             self._free_gpus.put(name)
-        self._threads = ThreadPoolExecutor(min(workers.jobs, len(slots)))
+        self._threads = ThreadPoolExecutor(min(settings.jobs, len(slots)))
 
     def submit(self, job: Job) -> Future[RunResult]:
         """Execute the job when a thread is free."""
@@ -139,7 +124,7 @@ class LocalExecutor:
                 environment["OMP_NUM_THREADS"] = self._cores_per_job
             result = run_job(
                 job,
-                self._limits,
+                self._settings,
                 make_manager=lambda: self._kernels.make_manager(environment),
                 stopping=self._stopping,
                 on_cell_done=lambda: self._listener.on_cell_done(job),
@@ -149,7 +134,7 @@ class LocalExecutor:
         return replace(result, gpu=gpu, host=socket.gethostname(), versions=versions())
 
     def result(self, job: Job, future: Future[RunResult]) -> RunResult:
-        """Return the result of a finished job. Raises `OSError` if the disk is full."""
+        """Return the result of a finished job."""
         return future.result()
 
     def stop(self) -> None:
@@ -171,18 +156,18 @@ class ClusterExecutor:
         CourseError: there is no scheduler at the address.
     """
 
-    def __init__(self, workers: WorkerConfig, limits: RunLimits, listener: JobListener) -> None:
+    def __init__(self, settings: ExecutionSettings, listener: JobListener) -> None:
         # Imported here because Dask takes a second to import.
         import distributed
 
         try:
-            self._client = distributed.Client(workers.cluster, timeout=20, set_as_default=False)
+            self._client = distributed.Client(settings.cluster, timeout=20, set_as_default=False)
         except (OSError, ValueError) as error:
             raise CourseError(
-                f"Cannot connect to a Dask scheduler at {workers.cluster} ({error}). "
+                f"Cannot connect to a Dask scheduler at {settings.cluster} ({error}). "
                 "To start one: dask scheduler"
             ) from None
-        self._batch = (uuid.uuid4().hex, workers, limits)
+        self._batch = (uuid.uuid4().hex, settings)
         self._dask_executor = self._client.get_executor(pure=False)
 
     def submit(self, job: Job) -> Future[tuple[RunResult, bytes]]:
@@ -206,22 +191,22 @@ class ClusterExecutor:
         self._client.run(_stop_on_worker, self._batch)
 
     def close(self) -> None:
-        """Stop the kernels, and remove the state of this batch from the workers."""
+        """Stop the kernels, and remove the state of this batch from the settings."""
         with self._client:
             self._client.run(_close_on_worker, self._batch)
 
 
 # The following functions run on the workers, which keep one `LocalExecutor` for each batch.
-_Batch = tuple[str, WorkerConfig, RunLimits]
+_Batch = tuple[str, ExecutionSettings]
 _lock = threading.Lock()
 _executors: dict[str, LocalExecutor] = {}
 
 
 def _get_executor(batch: _Batch) -> LocalExecutor:
-    name, workers, limits = batch
+    name, settings = batch
     with _lock:
         if name not in _executors:
-            _executors[name] = LocalExecutor(workers, limits, JobListener())
+            _executors[name] = LocalExecutor(settings, JobListener())
         return _executors[name]
 
 

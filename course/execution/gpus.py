@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-import shutil
 import subprocess
 from dataclasses import dataclass
 
@@ -22,13 +21,10 @@ class Gpu:
 
 def installed_gpus() -> list[Gpu]:
     """Return the NVIDIA GPUs of this machine; empty if there is no working driver."""
-    if shutil.which("nvidia-smi") is None:
-        return []
     command = [
-        "nvidia-smi",
-        "--query-gpu=index,name,memory.total,memory.free,driver_version",
+        "nvidia-smi", "--query-gpu=index,name,memory.total,memory.free,driver_version",
         "--format=csv,noheader,nounits",
-    ]
+    ]  # fmt: skip
     try:
         completed = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -34,12 +34,17 @@ class Job:
 
 
 @dataclass(frozen=True)
-class RunLimits:
-    """Time limits per cell and per run, in seconds, and the maximum number of retries."""
+class ExecutionSettings:
+    """The number of parallel jobs, the machine, kernels and GPUs that execute them, and limits."""
 
-    cell: int | None = None
-    run: int | None = None
-    retries: int = 0
+    jobs: int | None = 1  # None in a plan: `jobs_per_gpu` for each GPU, or 1 without GPUs
+    cluster: str | None = None  # address of a Dask scheduler; None for this machine
+    preload: tuple[str, ...] | None = None  # modules of the kernel server; None for fresh kernels
+    gpus: tuple[str, ...] | None = ()  # as in CUDA_VISIBLE_DEVICES; None for all of the machine
+    jobs_per_gpu: int = 1
+    cell_limit: int | None = None  # seconds per cell; None for no limit
+    run_limit: int | None = None  # seconds per run; None for no limit
+    retries: int = 0  # maximum number of retries of a run that does not pass
 
 
 @dataclass(frozen=True)
@@ -62,11 +67,7 @@ class RunResult:
 
 
 class JobListener:
-    """Receives the progress of jobs. The methods of this base class do nothing.
-
-    `on_job_started` and `on_cell_done` are called from worker threads. They are not called for jobs
-    on a cluster.
-    """
+    """Receives the progress of jobs: of cells only from this machine, and in worker threads."""
 
     def on_job_started(self, job: Job) -> None:
         """Called before a job starts its kernel."""

@@ -37,7 +37,6 @@ from nbformat import NotebookNode
 from traitlets import default
 
 _PROVISIONER = "course-provisioner"
-_START_SECONDS = 120
 # Packages that are safe to import before a fork: they do not start threads or open a GPU. (OpenBLAS
 # in numpy has threads, but stops them before each fork.)
 _PRELOADED = {"helpers", "matplotlib", "numpy", "PIL", "torch", "torchvision", "tqdm"}
@@ -67,15 +66,53 @@ def preloadable_modules(notebooks: Iterable[NotebookNode]) -> list[str]:
     return sorted(preloadable) + sorted(lazy_imports)
 
 
+class CurrentPythonKernelMixin(ConnectionFileMixin):
+    """A mixin for kernel managers that starts kernels with the Python of this process.
+
+    By default, Jupyter looks up a kernel named `python3`. A kernel spec in the user's home folder
+    takes precedence, but often belongs to another environment.
+
+    Except on Windows, kernels are connected through socket files instead of network ports. Jupyter
+    picks free ports, closes them, and lets the kernel open them. If another process takes a port in
+    between, the kernel fails with "Address already in use".
+    """
+
+    kernels: Kernels | None = None  # starts the kernel; None starts it as a new process
+    environment: Mapping[str, str] = MappingProxyType({})  # additional variables
+    process: subprocess.Popen | ForkedKernel | None = None  # None before `kernels` has started it
+
+    @property
+    def kernel_spec(self) -> KernelSpec:
+        """The kernel spec of this environment. Registered kernel specs are ignored."""
+        spec = KernelSpec(resource_dir=RESOURCES, **get_kernel_dict(["--log-level=CRITICAL"]))
+        spec.env |= self.environment
+        if self.kernels is not None:
+            spec.metadata |= {"kernel_provisioner": {"provisioner_name": _PROVISIONER}}
+        return spec
+
+    @default("transport")
+    def _default_transport(self) -> str:
+        # macOS limits the path of a socket (here with "-1" appended) to 103 characters.
+        is_short = len(tempfile.gettempdir()) < 60
+        return "ipc" if os.name == "posix" and is_short else "tcp"
+
+    @default("ip")
+    def _default_ip(self) -> str:
+        if self.transport != "ipc":
+            return self._ip_default()
+        return str(Path(tempfile.gettempdir(), f"kernel-{uuid.uuid4().hex}"))
+
+
+class CurrentPythonKernelManager(CurrentPythonKernelMixin, AsyncKernelManager):
+    """The kernel manager of nbclient and papermill."""
+
+
 class Kernels:
     """Starts kernels, through a server if there is one, and can kill all of them.
 
-    The server starts in the background, and the first kernels wait for it. It ends with all its
-    kernels on `close`, or when this process exits.
-
-    Args:
-        modules: the modules that the server imports before it forks kernels; None starts each
-            kernel as a new Python process.
+    The server imports `modules` in the background, and the first kernels wait for it. If they are
+    None, each kernel is a new Python process. The server ends with all its kernels on `close`, or
+    when this process exits.
     """
 
     def __init__(self, modules: Sequence[str] | None = None) -> None:
@@ -95,16 +132,13 @@ class Kernels:
 
     def make_manager(
         self,
-        environment: Mapping[str, str] | None = None,
-        manager_class: type[CurrentPythonKernelMixin] | None = None,
+        environment: Mapping[str, str] = MappingProxyType({}),
+        manager_class: type[CurrentPythonKernelMixin] = CurrentPythonKernelManager,
         **options: Any,
     ) -> CurrentPythonKernelMixin:
-        """Return the manager of a new kernel with additional environment variables.
-
-        `manager_class` is by default `CurrentPythonKernelManager`; `options` are its arguments.
-        """
-        manager = (manager_class or CurrentPythonKernelManager)(**options)
-        manager.kernels, manager.environment = self, dict(environment or {})
+        """Return the manager of a new kernel with additional environment variables."""
+        manager = manager_class(**options)
+        manager.kernels, manager.environment = self, environment
         return manager
 
     def fork(
@@ -112,14 +146,13 @@ class Kernels:
     ) -> ForkedKernel:
         """Start a kernel with these arguments of `ipykernel_launcher`, in `folder`.
 
-        Raises:
-            OSError: there is no server, or it has ended or does not answer.
+        Raises `OSError` if there is no server, or if it has ended or does not answer.
         """
         if self.server is None:
             raise OSError("There is no server on this system.")
         request = {"argv": list(arguments), "cwd": folder, "env": dict(environment)}
         channel, kernel_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        channel.settimeout(_START_SECONDS)
+        channel.settimeout(120)
         with kernel_end:
             socket.send_fds(self._requests, [json.dumps(request).encode()], [kernel_end.fileno()])
         return ForkedKernel(channel)
@@ -199,63 +232,22 @@ class ForkedKernel:
             self._channel.shutdown(socket.SHUT_WR)
 
 
-class CurrentPythonKernelMixin(ConnectionFileMixin):
-    """A mixin for kernel managers that starts kernels with the Python of this process.
-
-    By default, Jupyter looks up a kernel named `python3`. A kernel spec in the user's home folder
-    takes precedence, but often belongs to another environment.
-
-    Except on Windows, kernels are connected through socket files instead of network ports. Jupyter
-    picks free ports, closes them, and lets the kernel open them. If another process takes a port in
-    between, the kernel fails with "Address already in use".
-    """
-
-    kernels: Kernels | None = None  # starts the kernel; None starts it as a new process
-    environment: Mapping[str, str] = MappingProxyType({})  # additional variables
-    process: subprocess.Popen | ForkedKernel | None = None  # None before `kernels` has started it
-
-    @property
-    def kernel_spec(self) -> KernelSpec:
-        """The kernel spec of this environment. Registered kernel specs are ignored."""
-        spec = KernelSpec(resource_dir=RESOURCES, **get_kernel_dict(["--log-level=CRITICAL"]))
-        spec.env |= self.environment
-        if self.kernels is not None:
-            spec.metadata |= {"kernel_provisioner": {"provisioner_name": _PROVISIONER}}
-        return spec
-
-    @default("transport")
-    def _default_transport(self) -> str:
-        # macOS limits the path of a socket (here with "-1" appended) to 103 characters.
-        is_short = len(tempfile.gettempdir()) < 60
-        return "ipc" if os.name == "posix" and is_short else "tcp"
-
-    @default("ip")
-    def _default_ip(self) -> str:
-        if self.transport != "ipc":
-            return self._ip_default()
-        return str(Path(tempfile.gettempdir(), f"kernel-{uuid.uuid4().hex}"))
-
-
-class CurrentPythonKernelManager(CurrentPythonKernelMixin, AsyncKernelManager):
-    """The kernel manager of nbclient and papermill."""
-
-
 class CourseProvisioner(LocalProvisioner):
     """Starts a kernel through the server of the manager's `Kernels`."""
 
     async def launch_kernel(self, cmd: list[str], **options: Any) -> dict[str, Any]:
         """Start a kernel. If there is no server, start it as a new process."""
-        manager, kernels = self.parent, self.parent.kernels
+        manager = self.parent
         arguments = cmd[cmd.index("ipykernel_launcher") + 1 :]
-        environment = dict(options.get("env") or os.environ)
         self.cwd = str(options.get("cwd") or Path.cwd())
         try:
-            self.process = kernels.fork(arguments, self.cwd, environment)
+            environment = options.get("env") or os.environ
+            self.process = manager.kernels.fork(arguments, self.cwd, environment)
             self.pid = self.pgid = self.process.pid
         except OSError:
             await super().launch_kernel(cmd, **options)
         manager.process = self.process
-        kernels.add(self.process)
+        manager.kernels.add(self.process)
         return self.connection_info
 
 

@@ -10,7 +10,6 @@ import ast
 import contextlib
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
@@ -23,21 +22,13 @@ _TYPE_NAMES = {bool: "true or false", int: "an integer", float: "a number", str:
 UNKNOWN = object()
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of a notebook: its default, and the allowed values if it has a `Literal` type."""
-
-    default: object
-    choices: tuple[object, ...] | None = None
-
-
-def read_parameters(notebook: NotebookNode) -> dict[str, Parameter]:
-    """Return the parameters by name from the cell tagged `parameters`; empty if there is none.
+def read_parameters(notebook: NotebookNode) -> dict[str, object]:
+    """Return the parameters' defaults by name, from the cell tagged `parameters`.
 
     Raises:
         CourseError: the cell is not valid Python.
     """
-    parameters: dict[str, Parameter] = {}
+    defaults: dict[str, object] = {}
     for cell in notebook.cells:
         if cell.cell_type != "code" or "parameters" not in cell.metadata.get("tags", []):
             continue
@@ -49,38 +40,29 @@ def read_parameters(notebook: NotebookNode) -> dict[str, Parameter]:
                 f"only:\n{cell.source}"
             ) from None
         for statement in statements:
-            if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
-                continue
-            default, choices = UNKNOWN, None
-            with contextlib.suppress(ValueError):
-                default = ast.literal_eval(statement.value)
-            annotation = getattr(statement, "annotation", None)
-            if isinstance(annotation, ast.Subscript) and "Literal" in ast.unparse(annotation.value):
-                values = ast.literal_eval(annotation.slice)
-                choices = values if isinstance(values, tuple) else (values,)
-            for target in getattr(statement, "targets", None) or [statement.target]:
-                if isinstance(target, ast.Name):
-                    parameters[target.id] = Parameter(default, choices)
-    return parameters
+            if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+                default = UNKNOWN
+                with contextlib.suppress(ValueError):
+                    default = ast.literal_eval(statement.value)
+                for target in getattr(statement, "targets", None) or [statement.target]:
+                    if isinstance(target, ast.Name):
+                        defaults[target.id] = default
+    return defaults
 
 
 def convert_parameters(
-    values: Mapping[str, object], parameters_by_notebook: Mapping[str, Mapping[str, Parameter]]
+    values: Mapping[str, object], defaults_by_notebook: Mapping[str, Mapping[str, object]]
 ) -> dict[str, dict[str, object]]:
-    """Convert the given values to the types of the notebooks' defaults.
+    """Return the given values for each notebook, converted to the types of its defaults.
 
-    Args:
-        values: text values from the command line, or values from a plan, by name.
-        parameters_by_notebook: the parameters of each notebook, from `read_parameters`.
-
-    Returns:
-        The converted parameters of each notebook. A notebook gets only the parameters it defines.
+    Values are texts from the command line, or values from a plan. A notebook gets only the
+    parameters that it defines.
 
     Raises:
         CourseError: no notebook has a parameter of that name (the message suggests a similar
-            one), or a value does not match the default's type or choices.
+            one), or a value does not match the default's type.
     """
-    names = sorted({name for parameters in parameters_by_notebook.values() for name in parameters})
+    names = sorted({name for defaults in defaults_by_notebook.values() for name in defaults})
     for name in values:
         if name not in names:
             raise CourseError(
@@ -89,11 +71,11 @@ def convert_parameters(
             )
     return {
         notebook: {
-            name: _convert_value(name, value, parameters[name], notebook)
+            name: _convert_value(name, value, defaults[name], notebook)
             for name, value in values.items()
-            if name in parameters
+            if name in defaults
         }
-        for notebook, parameters in parameters_by_notebook.items()
+        for notebook, defaults in defaults_by_notebook.items()
     }
 
 
@@ -104,10 +86,9 @@ def did_you_mean(word: object, names: Iterable[object]) -> str:
     return f" Did you mean {texts[matches[0]]!r}?" if matches else ""
 
 
-def _convert_value(name: str, value: object, parameter: Parameter, notebook: str) -> object:
-    default, choices = parameter.default, parameter.choices
+def _convert_value(name: str, value: object, default: object, notebook: str) -> object:
     try:
-        result = _convert_to_type_of(value, default)
+        return _convert_to_type_of(value, default)
     except (ValueError, OverflowError):
         kind = type(default)
         type_name = _TYPE_NAMES.get(kind) or f"a {kind.__name__} as a Python literal"
@@ -117,12 +98,6 @@ def _convert_value(name: str, value: object, parameter: Parameter, notebook: str
             f"{default!r}), not {value!r}."
             f"{' Put the value in quotes to pass it as a string.' if needs_quotes else ''}"
         ) from None
-    if choices is not None and result not in choices:
-        raise CourseError(
-            f"Parameter {name!r} of {notebook} must be one of {', '.join(map(repr, choices))}, "
-            f"not {result!r}.{did_you_mean(result, choices)}"
-        )
-    return result
 
 
 def _convert_to_type_of(value: object, default: object) -> object:

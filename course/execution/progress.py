@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from time import monotonic
 
@@ -59,31 +58,28 @@ class Progress(JobListener):
         self._bar = tqdm(
             total=sum(cells.values()), bar_format=_BAR, disable=not self._shown, leave=False
         )
-        self._closed = threading.Event()
-        if self._shown:
-            threading.Thread(target=self._refresh, daemon=True).start()
-
-    def _refresh(self) -> None:
-        while not self._closed.wait(0.5):
-            runs = f"{self._finished} of {len(self._cells)} runs" if len(self._cells) > 1 else ""
-            running = list(self._running)[:3]
-            self._bar.set_postfix_str(", ".join(filter(None, [runs, self._time_left(), *running])))
 
     def on_job_started(self, job: Job) -> None:
         self._running[job.name] = None
 
     def on_cell_done(self, job: Job) -> None:
         self._done[job.name] += 1
-        self._bar.update()
+        self._update(1)
+
+    def _update(self, number: int) -> None:
+        runs = f"{self._finished} of {len(self._cells)} runs" if len(self._cells) > 1 else ""
+        texts = [runs, self._time_left(), *list(self._running)[:3]]
+        self._bar.set_postfix_str(", ".join(filter(None, texts)), refresh=False)
+        self._bar.update(number)
 
     def on_job_finished(self, result: RunResult) -> None:
         name, total = result.job.name, len(self._cells)
         line = self._save(result)
         self._running.pop(name, None)
         # Also count the cells after a failure, which will not run.
-        self._bar.update(self._cells[name] - self._done[name])
-        self._done[name] = self._cells[name]
+        remaining, self._done[name] = self._cells[name] - self._done[name], self._cells[name]
         self._finished += 1
+        self._update(remaining)
         estimate = "" if self._shown else self._time_left()
         if line:
             self._bar.write(line + (f"  ({estimate})" if estimate else ""))
@@ -105,5 +101,4 @@ class Progress(JobListener):
 
     def close(self) -> None:
         """Remove the bar from the screen."""
-        self._closed.set()
         self._bar.close()

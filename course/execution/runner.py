@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
 
-from course.execution.jobs import Job, RunLimits, RunResult, Status
+from course.execution.jobs import ExecutionSettings, Job, RunResult, Status
 from course.execution.kernels import CurrentPythonKernelMixin
 
 # nbclient's regular expression for carriage returns takes quadratic time in the length of a line:
@@ -31,7 +31,7 @@ nbclient.client._RGX_CARRIAGERETURN = re.compile(r"^.*\r(?=[^\n])", re.MULTILINE
 
 def run_job(
     job: Job,
-    limits: RunLimits,
+    settings: ExecutionSettings,
     make_manager: Callable[[], CurrentPythonKernelMixin],
     stopping: threading.Event,
     on_cell_done: Callable[[], None],
@@ -39,19 +39,13 @@ def run_job(
     """Execute one notebook and return the result.
 
     The executed notebook is written to `job.output`, even if a cell fails; it then includes the
-    error. A run that does not pass is retried up to `limits.retries` times.
-
-    Args:
-        job: the notebook to execute, with its parameters.
-        limits: time limits and retries.
-        make_manager: called for each attempt; returns the manager of a new kernel.
-        stopping: once it is set, no new cell starts. The caller must also kill the kernel.
-        on_cell_done: called after each executed code cell, even if it failed.
+    error. `make_manager` returns the manager of a new kernel for each attempt. Once `stopping` is
+    set, no new cell starts; the caller must also kill the kernel.
 
     Raises:
         OSError: the disk is full. All other errors are returned in the result.
     """
-    for attempt in range(1, limits.retries + 2):
+    for attempt in range(1, settings.retries + 2):
         if stopping.is_set():
             return RunResult(job, Status.NOT_RUN)
         if attempt > 1 and job.own_folder:
@@ -60,7 +54,7 @@ def run_job(
         started, start = datetime.now().astimezone(), monotonic()
         manager, note = make_manager(), ""
         try:
-            result = _execute(job, limits, manager, stopping, on_cell_done)
+            result = _execute(job, settings, manager, stopping, on_cell_done)
         except Exception as error:
             if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise
@@ -85,7 +79,7 @@ def run_job(
 
 def _execute(
     job: Job,
-    limits: RunLimits,
+    settings: ExecutionSettings,
     manager: CurrentPythonKernelMixin,
     stopping: threading.Event,
     on_cell_done: Callable[[], None],
@@ -102,8 +96,10 @@ def _execute(
 
     def cell_time_limit(cell: NotebookNode) -> float | None:
         """Return the time limit of the next cell. nbclient calls this before each cell."""
-        remaining = None if limits.run is None else max(0.1, start + limits.run - monotonic())
-        return min((limit for limit in (limits.cell, remaining) if limit is not None), default=None)
+        seconds = [settings.cell_limit] if settings.cell_limit else []
+        if settings.run_limit:
+            seconds.append(max(0.1, start + settings.run_limit - monotonic()))
+        return min(seconds, default=None)
 
     client = nbclient.client.NotebookClient(
         notebook,
@@ -130,9 +126,9 @@ def _execute(
         text = unstyle(f"{error.ename}: {error.evalue}").removesuffix(": ")
         result = RunResult(job, Status.FAILED, error=text)
     except CellTimeoutError:
-        text = f"The cell reached its time limit of {limits.cell} s."
-        if limits.run is not None and monotonic() - start >= limits.run:
-            text = f"The run reached its time limit of {limits.run} s in this cell."
+        text = f"The cell reached its time limit of {settings.cell_limit} s."
+        if settings.run_limit is not None and monotonic() - start >= settings.run_limit:
+            text = f"The run reached its time limit of {settings.run_limit} s in this cell."
         result = RunResult(job, Status.TIMED_OUT, error=text)
     except DeadKernelError:
         number = None if manager.process is None else manager.process.poll()

@@ -2,14 +2,13 @@ import pytest
 
 from course.batch.plan import expand, make_plan, read_plan
 from course.course_folder import CourseError
+from course.execution.jobs import ExecutionSettings
 
 SOURCE = """\
-from typing import Literal
 epochs: int = 2
 lr: float = 0.1
 seed: int = 0
 data: str = "auto"
-size: Literal["small", "large"] = "small"
 """
 
 
@@ -87,7 +86,6 @@ def test_relative_path_is_made_absolute(expand_plan, tmp_path, monkeypatch):
         ({"gird": {}}, r"A plan has no entry 'gird'\. Did you mean 'grid'\?"),
         ({"limits": {"cells": 1}}, r"limits has no entry 'cells'\. Did you mean 'cell'\?"),
         ({"parameters": {"epoch": 1}}, r"Did you mean 'epochs'\?"),
-        ({"parameters": {"size": "larg"}}, r"'small', 'large'.*Did you mean 'large'\?"),
         ({"parameters": {"data": 7}}, "must be a string.*Put the value in quotes"),
         ({"parameters": {"epochs": True}}, "must be an integer"),
         ({"parameters": {"lr": [0.1]}}, "must be a number"),
@@ -119,7 +117,9 @@ def test_plan_is_read_from_yaml(tmp_path):
     )
     plan = make_plan(read_plan(file))
     assert plan.notebooks == ("03",)
-    assert (plan.cell_limit, plan.run_limit, plan.gpus, plan.runs_per_gpu) == (60, 90, ("0",), 2)
+    assert plan.execution == ExecutionSettings(
+        jobs=None, gpus=("0",), jobs_per_gpu=2, cell_limit=60, run_limit=90
+    )
 
 
 @pytest.mark.parametrize(("text", "message"), [("a: [", "not valid YAML"), ("- a", "lines such")])

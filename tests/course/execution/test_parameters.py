@@ -1,37 +1,24 @@
 import pytest
 
 from course.course_folder import CourseError
-from course.execution.parameters import UNKNOWN, Parameter, convert_parameters, read_parameters
+from course.execution.parameters import UNKNOWN, convert_parameters, read_parameters
 
 
 def convert(text, default):
     """Return the value that `-p x TEXT` gives to a parameter `x` with this default."""
-    return convert_parameters({"x": text}, with_defaults(lesson={"x": default}))["lesson"]["x"]
-
-
-def with_defaults(**notebooks):
-    return {
-        name: {parameter: Parameter(default) for parameter, default in defaults.items()}
-        for name, defaults in notebooks.items()
-    }
+    return convert_parameters({"x": text}, {"lesson": {"x": default}})["lesson"]["x"]
 
 
 def test_defaults_are_read_from_the_parameters_cell(cells):
     source = 'epochs: int = 2  # passes\nlr = 1e-3\ndata = "auto"\nout = Path("x")\nnone = None\n'
     notebook = cells.notebook(cells.code("other = 1"), cells.code(source, tags=["parameters"]))
     assert read_parameters(notebook) == {
-        "epochs": Parameter(2),
-        "lr": Parameter(1e-3),
-        "data": Parameter("auto"),
-        "out": Parameter(UNKNOWN),
-        "none": Parameter(None),
+        "epochs": 2,
+        "lr": 1e-3,
+        "data": "auto",
+        "out": UNKNOWN,
+        "none": None,
     }
-
-
-def test_choices_are_read_from_a_literal_annotation(cells):
-    source = 'size: Literal["small", "large"] = "small"\n'
-    notebook = cells.notebook(cells.code(source, tags=["parameters"]))
-    assert read_parameters(notebook) == {"size": Parameter("small", ("small", "large"))}
 
 
 def test_parameters_cell_with_a_syntax_error_is_rejected(cells):
@@ -101,10 +88,10 @@ def test_value_of_the_wrong_type_is_rejected(text, default, expected_type):
 )
 def test_unknown_name_is_rejected_with_the_closest_one(name, message):
     with pytest.raises(CourseError, match=message):
-        convert_parameters({name: "1"}, with_defaults(lesson={"epochs": 2, "lr": 0.1}))
+        convert_parameters({name: "1"}, {"lesson": {"epochs": 2, "lr": 0.1}})
 
 
 def test_each_notebook_gets_a_shared_parameter_in_its_own_type():
-    notebooks = with_defaults(one={"n": 1}, two={"n": "auto"}, three={"m": 1})
+    notebooks = {"one": {"n": 1}, "two": {"n": "auto"}, "three": {"m": 1}}
     converted = convert_parameters({"n": "7"}, notebooks)
     assert converted == {"one": {"n": 7}, "two": {"n": "7"}, "three": {}}

@@ -1,13 +1,13 @@
 """The page of a run or a batch shows the entries of its finished runs."""
 
+import re
 from html.parser import HTMLParser
 
 import pytest
 
 from course.execution.jobs import Job, RunResult, Status
-from course.reports.charts import make_charts
 from course.reports.entries import make_entry
-from course.reports.report import write_report
+from course.reports.pages import write_report
 
 
 @pytest.fixture
@@ -145,36 +145,11 @@ def test_text_from_notebooks_is_escaped_and_the_page_needs_no_network(page, entr
     assert not [link for link in report.links if "//" in link]
 
 
-def captions(charts):
-    return [chart.split("<figcaption>")[1].removesuffix("</figcaption>") for chart in charts]
-
-
-def test_reported_numbers_are_charted_against_varied_parameters(entry):
+def test_results_have_bars_relative_to_the_largest(page, entry, tmp_path):
     entries = [
-        entry(n, parameters={"lr": lr, "width": 8, "seed": n}, reported={"loss": lr, "name": "x"})
-        for n, lr in enumerate([0.1, 0.1, 0.2, 0.2])
+        entry(n, parameters={"lr": n}, reported={"loss": n, "gain": n - 2, "bad": float("nan")})
+        for n in (1, 2, 4)
     ]
-    charts = make_charts(entries, ["lr", "width", "seed"])
-    assert captions(charts) == ["loss: from 0.1 (lr = 0.1) to 0.2 (lr = 0.2)"]
-
-
-def test_warm_up_times_failed_runs_and_values_that_are_not_finite_are_not_charted(entry):
-    values = [0.5, float("nan"), 0.7]
-    entries = [
-        entry(n, parameters={"lr": n / 10}, reported={"training_seconds": y, "warm_up": y})
-        for n, y in enumerate(values)
-    ]
-    failed = entry(3, Status.FAILED, parameters={"lr": 3}, reported={"training_seconds": 3})
-    (caption,) = captions(make_charts([*entries, failed], ["lr"]))
-    assert caption == "training (seconds): from 0.5 (lr = 0) to 0.7 (lr = 0.2)"
-
-
-def test_caption_has_both_parameters_of_lowest_and_highest_value(entry):
-    cases = [(0.1, 4, 5.0), (0.1, 32, 6.0), (1.0, 4, 8.0), (1.0, 32, 7.0)]
-    entries = [
-        entry(n, parameters={"lr": lr, "batch": batch}, reported={"loss": loss})
-        for n, (lr, batch, loss) in enumerate(cases)
-    ]
-    over_lr, over_batch = captions(make_charts(entries, ["lr", "batch"]))
-    assert over_lr == "loss: from 5 (lr = 0.1, batch = 4) to 8 (lr = 1, batch = 4)"
-    assert over_batch == "loss: from 5 (batch = 4, lr = 0.1) to 8 (batch = 4, lr = 1)"
+    page(*entries, varied=["lr"])
+    text = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert re.findall(r"--share: ([\d.]+)%", text) == ["25.0", "50.0", "100.0"]
