@@ -82,11 +82,10 @@ def run(
     most = 1 if gpus.visible_gpu_ids() else min(os.cpu_count() or 1, memory // _LESSON_MEMORY)
     # Like papermill, run kernels in the current directory. Relative paths in parameters are then
     # relative to the directory where the command was started.
-    execution = ExecutionSettings(jobs or max(1, most), cell_limit=cell_timeout)
-    folder = str(Path.cwd())
     plan = Plan(
-        tuple(names), dict(parameters), execution=execution, folder=folder, out=out and str(out)
-    )
+        tuple(names), dict(parameters), folder=str(Path.cwd()), out=out and str(out),
+        execution=ExecutionSettings(jobs or max(1, most), cell_limit=cell_timeout),
+    )  # fmt: skip
     name = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
     options = BatchOptions(retry_failed=True, all_pages=True, lessons=True)
     status = Batch(course, plan, name, options).execute()
@@ -192,8 +191,8 @@ class Batch:
         self._store = plan.out.rstrip("/") if plan.out and "://" in plan.out else None
         folder = plan.out if plan.out and not self._store else course.runs / name
         self.out = out = Path(folder).expanduser().absolute()
-        is_batch = (out / "state").is_dir()
-        if out.exists() and not is_batch and (not out.is_dir() or any(out.iterdir())):
+        is_usable = not out.exists() or (out / "state").is_dir()
+        if not is_usable and (out.is_file() or any(out.iterdir())):
             raise CourseError(
                 f"{out} already exists, is not empty and does not contain a batch. Choose another "
                 "folder with --out."
@@ -222,17 +221,18 @@ class Batch:
 
         This is based on the passed runs of all batches, or else on the numbers of cells.
         """
-        earlier: dict[str, list[float]] = {}
-        for state in {self.out / "state", *self._course.runs.glob("*/state")}:
-            for entry in read_entries(state).values():
-                if entry["status"] == Status.PASSED:
-                    earlier.setdefault(entry["notebook"], []).append(entry["seconds"])
         pending = self.pending
         notebooks = {run.notebook for run in pending}
-        unknown = sorted(notebooks - earlier.keys())
-        times = {name: len(self._code(name)) for name in notebooks}
-        if not unknown:
-            times = {name: statistics.median(earlier[name]) for name in notebooks}
+        states = {self.out / "state", *self._course.runs.glob("*/state")}
+        entries = [entry for state in states for entry in read_entries(state).values()]
+        earlier = [e for e in entries if e["status"] == "passed" and e["notebook"] in notebooks]
+        unknown = sorted(notebooks - {entry["notebook"] for entry in earlier})
+        times = {
+            name: len(self._code(name))
+            if unknown
+            else statistics.median(e["seconds"] for e in earlier if e["notebook"] == name)
+            for name in notebooks
+        }
         workers = min(self.num_workers, len(pending))
         # A notebook that runs alone occupies all workers.
         weights = {
@@ -242,10 +242,9 @@ class Batch:
         if unknown and self._options.dry_run:
             print(f"No estimate: there is no earlier run of {', '.join(unknown)}.")
         elif pending and not unknown:
-            seconds = format_estimate(sum(weights.values()) / workers)
-            count = _count(sum(len(earlier[name]) for name in notebooks), "earlier run")
+            seconds, count = sum(weights.values()) / workers, _count(len(earlier), "earlier run")
             any_ = " with any parameters" if self._plan.varied else ""
-            print(f"Estimate: {seconds}, from the median of {count}{any_}.")
+            print(f"Estimate: {format_estimate(seconds)}, from the median of {count}{any_}.")
         return weights
 
     def _code(self, name: str) -> list[str]:
@@ -267,11 +266,11 @@ class Batch:
             jobs = [self._make_job(run) for run in pending]
             # papermill adds a cell that sets the parameters.
             cells = {r.name: len(self._code(r.notebook)) + bool(r.parameters) for r in pending}
-            modules = tuple(preloadable_modules(self._notebooks.values()))
+            modules = preloadable_modules(self._notebooks.values())
             settings = replace(
                 self._plan.execution, jobs=min(self.num_workers, len(pending)),
                 cluster=self._options.cluster,
-                preload=None if self._options.fresh_kernels else modules,
+                preload=None if self._options.fresh_kernels else tuple(modules),
             )  # fmt: skip
             progress = Progress(cells, self.estimate(), self._save)
             try:
@@ -279,7 +278,9 @@ class Batch:
                 is_stopped = any(r.status in (Status.STOPPED, Status.NOT_RUN) for r in results)
                 if is_stopped and self._options.lessons:
                     # Remove the links to lessons that were not executed.
-                    files = {e["run"]: self.out / e["file"] for e in self._ended_entries()}
+                    files = {
+                        e["run"]: self.out / e["file"] for e in self._ended_entries() if e["page"]
+                    }
                     for file in files.values():
                         write_page(file, "../index.html", files)
                 self._write_report(is_running=False)
@@ -351,11 +352,10 @@ class Batch:
     def _write_report(self, *, is_running: bool) -> None:
         entries = self._ended_entries()
         write_tables(entries, self.out)
-        title = "Course run" if self._options.lessons else self._plan.title
+        plan, title = self._plan, "Course run" if self._options.lessons else self._plan.title
         write_report(
-            entries, self.out, title=title, noun=self._noun, fixed=self._plan.parameters,
-            varied=self._plan.varied, planned=len(self.runs), is_running=is_running,
-            facts=self._facts,
+            entries, self.out, self._facts, title=title, noun=self._noun, fixed=plan.parameters,
+            varied=plan.varied, planned=len(self.runs), is_running=is_running,
         )  # fmt: skip
         self._last_refresh = monotonic()
 
@@ -369,8 +369,7 @@ class Batch:
         print(f"Report: {self.out / 'index.html'}, tables: results.csv, results.parquet")
         if is_stopped:
             advice = "" if self._options.lessons else " Repeat the command to continue."
-            remaining = total - len(entries)
-            print(f"Stopped; remaining {self._noun}s: {remaining} of {total}.{advice}")
+            print(f"Stopped; remaining {self._noun}s: {total - len(entries)} of {total}.{advice}")
             return 130
         if passed < total and not self._options.retry_failed:
             print("To rerun the runs that did not pass, add --retry-failed.")

@@ -88,7 +88,6 @@ def _make_plan_table(options: argparse.Namespace) -> tuple[dict[str, object], st
     if files and len(options.what) > 1:
         raise CourseError("Give either a plan or notebooks, not both: a plan lists its notebooks.")
     table = dict(read_plan(Path(files[0]))) if files else {"notebooks": list(options.what)}
-
     check_pairs("-p", options.parameters)
     check_pairs("--grid", options.grid)
     gpus = options.gpus[0] if options.gpus and len(options.gpus) == 1 else options.gpus

@@ -62,11 +62,7 @@ class PlannedRun:
 
 
 def read_plan(path: Path) -> dict[str, object]:
-    """Read a plan's YAML without checking its contents.
-
-    Raises:
-        CourseError: the file cannot be read or is not a YAML mapping.
-    """
+    """Read a plan's YAML. Raise `CourseError` if it cannot be read or is not a mapping."""
     try:
         table = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -84,8 +80,7 @@ def read_plan(path: Path) -> dict[str, object]:
 def make_plan(table: Mapping[str, object]) -> Plan:
     """Check the names and values of a plan and fill in the defaults.
 
-    Raises:
-        CourseError: a name or a value is not valid. The message suggests a similar name.
+    Raises `CourseError` if a name or a value is not valid. The message suggests a similar name.
     """
     _check_names(table, _KEYS, "A plan")
     parameters, grid, limits, gpus = (
@@ -157,14 +152,12 @@ def expand(plan: Plan, notebooks: Mapping[str, NotebookNode]) -> list[PlannedRun
             prefix = re.sub(r"[^A-Za-z0-9.-]+", "_", f"{name}_{words}").strip("._")
             # A notebook without the varied parameter would have several identical runs.
             runs.setdefault(id_, PlannedRun(name, parameters, id_, f"{prefix[:80]}_{id_[:8]}"))
-    order = list(notebooks)
-    return sorted(runs.values(), key=lambda run: order.index(run.notebook))
+    return sorted(runs.values(), key=lambda run: list(notebooks).index(run.notebook))
 
 
 def check_pairs(option: str, pairs: Sequence[Sequence[str]]) -> None:
     """Raise `CourseError` if a name, the first word of a pair, is repeated."""
-    names = [name for name, *_ in pairs]
-    for name in names:
+    for name in (names := [name for name, *_ in pairs]):
         if names.count(name) > 1:
             raise CourseError(f"{option} sets parameter {name!r} twice.")
 

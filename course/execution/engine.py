@@ -102,11 +102,11 @@ class LocalExecutor:
         self._cores_per_job = str(max(1, cores)) if settings.jobs > 1 else ""
         # Assign one job to each GPU before assigning a second job to any GPU.
         names = gpus.visible_gpu_ids() if settings.gpus is None else settings.gpus
-        slots = [*names] * settings.jobs_per_gpu or [""] * settings.jobs
+        self._gpus = [*names] * settings.jobs_per_gpu
         self._free_gpus: queue.SimpleQueue[str] = queue.SimpleQueue()
-        for name in slots:
+        for name in self._gpus:
             self._free_gpus.put(name)
-        self._threads = ThreadPoolExecutor(min(settings.jobs, len(slots)))
+        self._threads = ThreadPoolExecutor(min(settings.jobs, len(self._gpus) or settings.jobs))
 
     def submit(self, job: Job) -> Future[RunResult]:
         """Execute the job when a thread is free."""
@@ -114,7 +114,7 @@ class LocalExecutor:
 
     def execute(self, job: Job) -> RunResult:
         """Execute one job as soon as a GPU is free."""
-        gpu = self._free_gpus.get()
+        gpu = self._free_gpus.get() if self._gpus else ""
         try:
             if self._stopping.is_set():
                 return RunResult(job, Status.NOT_RUN)
@@ -130,7 +130,8 @@ class LocalExecutor:
                 on_cell_done=lambda: self._listener.on_cell_done(job),
             )
         finally:
-            self._free_gpus.put(gpu)
+            if gpu:
+                self._free_gpus.put(gpu)
         return replace(result, gpu=gpu, host=socket.gethostname(), versions=versions())
 
     def result(self, job: Job, future: Future[RunResult]) -> RunResult:
@@ -191,7 +192,7 @@ class ClusterExecutor:
         self._client.run(_stop_on_worker, self._batch)
 
     def close(self) -> None:
-        """Stop the kernels, and remove the state of this batch from the settings."""
+        """Stop the kernels, and remove the state of this batch from the workers."""
         with self._client:
             self._client.run(_close_on_worker, self._batch)
 
@@ -230,5 +231,5 @@ def _stop_on_worker(batch: _Batch) -> None:
 
 
 def _close_on_worker(batch: _Batch) -> None:
-    _get_executor(batch).close()
-    del _executors[batch[0]]
+    if batch[0] in _executors:
+        _executors.pop(batch[0]).close()

@@ -4,10 +4,9 @@ Usage: `python kernel_server.py [--fresh] MODULE ...`, with a socket as standard
 is `kernels.py`. It uses only the standard library, so that nothing else is imported first.
 
 Each message on the socket contains the `argv`, `cwd` and `env` of a kernel as JSON, and one end of
-a channel. A supervisor process starts the kernel, replies with its process id, and sends a report
-when the kernel exits. If the other end of the channel is closed, for example because the client was
-killed, the supervisor kills the kernel. In both cases, it kills every process that the notebook
-left running.
+a channel. A supervisor process starts the kernel, replies with its process id, and reports when it
+exits. If the other end of the channel is closed, for example because the client was killed, it
+kills the kernel. In both cases, it kills every process that the notebook left running.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ from typing import Any
 
 # Modules that a kernel imports when it starts.
 KERNEL_MODULES = ("ipykernel.kernelapp", "ipykernel.zmqshell", "ipykernel.ipkernel", "IPython.lib")
-_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER in Linux's sys/prctl.h
 _GRACE_SECONDS = 1.0  # multiprocessing's helper processes exit shortly after the kernel
 
 
 def main() -> None:
     """Import the modules, then start a supervisor for each message until the socket is closed."""
     modules = sys.argv[1:]
+    is_fresh = modules == ["--fresh"]
     # Do not import from the folder of this file.
     del sys.path[0]
-    if modules[:1] != ["--fresh"]:
+    if not is_fresh:
         preload([*KERNEL_MODULES, *modules])
     # Let the operating system reap supervisors that have exited.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -52,7 +51,7 @@ def main() -> None:
         if fork() == 0:
             requests.detach()
             channel = socket.socket(fileno=descriptors[0])
-            supervise(channel, json.loads(request), fresh=modules[:1] == ["--fresh"])
+            supervise(channel, json.loads(request), fresh=is_fresh)
         os.close(descriptors[0])
 
 
@@ -80,7 +79,7 @@ def supervise(channel: socket.socket, request: dict[str, object], *, fresh: bool
     """Start a kernel, wait until it exits or `channel` closes, and clean up. Does not return."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # Become the parent of orphaned descendants, so that `kill_descendants` can kill all of them.
-    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER in sys/prctl.h
     pid = fork()
     if pid == 0:
         channel.close()

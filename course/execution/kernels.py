@@ -52,8 +52,7 @@ def preloadable_modules(notebooks: Iterable[NotebookNode]) -> list[str]:
     for cell in (cell for notebook in notebooks for cell in notebook.cells):
         # A cell with an IPython magic is not valid Python. Its imports are not preloaded.
         with contextlib.suppress(SyntaxError):
-            nodes = ast.walk(ast.parse(cell.source if cell.cell_type == "code" else ""))
-            for node in nodes:
+            for node in ast.walk(ast.parse(cell.source if cell.cell_type == "code" else "")):
                 if isinstance(node, ast.Import):
                     modules.update(alias.name for alias in node.names)
                 elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -70,11 +69,8 @@ class CurrentPythonKernelMixin(ConnectionFileMixin):
     """A mixin for kernel managers that starts kernels with the Python of this process.
 
     By default, Jupyter looks up a kernel named `python3`. A kernel spec in the user's home folder
-    takes precedence, but often belongs to another environment.
-
-    Except on Windows, kernels are connected through socket files instead of network ports. Jupyter
-    picks free ports, closes them, and lets the kernel open them. If another process takes a port in
-    between, the kernel fails with "Address already in use".
+    takes precedence, but often belongs to another environment. Except on Windows, the kernels use
+    socket files, because another process may take a network port before the kernel opens it.
     """
 
     kernels: Kernels | None = None  # starts the kernel; None starts it as a new process

@@ -63,20 +63,17 @@ def convert_parameters(
             one), or a value does not match the default's type.
     """
     names = sorted({name for defaults in defaults_by_notebook.values() for name in defaults})
-    for name in values:
+    converted: dict[str, dict[str, object]] = {notebook: {} for notebook in defaults_by_notebook}
+    for name, value in values.items():
         if name not in names:
             raise CourseError(
                 f"No notebook of this run has a parameter {name!r}.{did_you_mean(name, names)} "
                 f"Parameters: {', '.join(names) or 'none'}."
             )
-    return {
-        notebook: {
-            name: _convert_value(name, value, defaults[name], notebook)
-            for name, value in values.items()
-            if name in defaults
-        }
-        for notebook, defaults in defaults_by_notebook.items()
-    }
+        for notebook, defaults in defaults_by_notebook.items():
+            if name in defaults:
+                converted[notebook][name] = _convert_value(name, value, defaults[name], notebook)
+    return converted
 
 
 def did_you_mean(word: object, names: Iterable[object]) -> str:

@@ -36,11 +36,9 @@ def format_estimate(seconds: float) -> str:
 class Progress(JobListener):
     """A bar for the code cells of all runs. It is hidden if stderr is not a terminal.
 
-    Args:
-        cells: number of code cells by run.
-        weights: relative time by run.
-        save: called with the result of each finished run; returns the line to print. If it is empty
-            and there is no bar, a line is printed after every 10% of the runs instead.
+    `cells` and `weights` are the number of code cells and the relative time of each run. `save` is
+    called with the result of each finished run and returns the line to print. If it is empty and
+    there is no bar, a line is printed after every 10% of the runs instead.
     """
 
     def __init__(
@@ -89,11 +87,10 @@ class Progress(JobListener):
 
     def seconds_left(self) -> float:
         """Estimate the remaining time from the completed fraction of the work."""
-        total = sum(self._weights.values())
-        completed = sum(
-            w * self._done[n] / max(1, self._cells[n]) for n, w in self._weights.items()
-        )
-        return (monotonic() - self._started) * (total - completed) / completed if completed else 0.0
+        weights = self._weights
+        completed = sum(weights[n] * self._done[n] / max(1, self._cells[n]) for n in weights)
+        elapsed = monotonic() - self._started
+        return elapsed * (sum(weights.values()) / completed - 1) if completed else 0.0
 
     def _time_left(self) -> str:
         seconds = self.seconds_left()

@@ -111,7 +111,7 @@ def _execute(
         on_cell_executed=lambda **_: on_cell_done(),
     )
     client.reset_execution_trackers()
-    result = RunResult(job, Status.PASSED)
+    status, text = Status.PASSED, ""
     try:
         # nbclient does not end the kernel of a manager that it did not create.
         with client.setup_kernel(cleanup_kc=True):
@@ -123,15 +123,21 @@ def _execute(
             info = client.wait_for_reply(client.kc.kernel_info())["content"]
             notebook.metadata["language_info"] = info["language_info"]
     except CellExecutionError as error:
-        text = unstyle(f"{error.ename}: {error.evalue}").removesuffix(": ")
-        result = RunResult(job, Status.FAILED, error=text)
+        status, text = Status.FAILED, unstyle(f"{error.ename}: {error.evalue}").removesuffix(": ")
     except CellTimeoutError:
-        text = f"The cell reached its time limit of {settings.cell_limit} s."
+        status, text = (
+            Status.TIMED_OUT,
+            f"The cell reached its time limit of {settings.cell_limit} s.",
+        )
         if settings.run_limit is not None and monotonic() - start >= settings.run_limit:
             text = f"The run reached its time limit of {settings.run_limit} s in this cell."
-        result = RunResult(job, Status.TIMED_OUT, error=text)
     except DeadKernelError:
         number = None if manager.process is None else manager.process.poll()
+        status = Status.KERNEL_DIED
+        text = (
+            f"This cell ended the kernel's process with exit status {number}, as "
+            f"os._exit({number}) does."
+        )
         if number is None or number == -getattr(signal, "SIGKILL", 9):
             text = (
                 "The kernel was killed while it executed this cell. The usual cause is that the "
@@ -139,21 +145,15 @@ def _execute(
             )
         elif number < 0:
             text = f"The kernel crashed in this cell ({signal.Signals(-number).name})."
-        else:
-            text = (
-                f"This cell ended the kernel's process with exit status {number}, as "
-                f"os._exit({number}) does."
-            )
-        result = RunResult(job, Status.KERNEL_DIED, error=text)
-    if result.status != Status.PASSED:
+    result = RunResult(job, status, error=text)
+    if status != Status.PASSED:
         cell = notebook.cells[index]
-        if result.status != Status.FAILED:
-            name, text = str(result.status), result.error
-            output = {"ename": name, "evalue": text, "traceback": [f"{name}: {text}"]}
-            cell.outputs.append(nbformat.v4.new_output("error", **output))
+        if status != Status.FAILED:
+            error = {"ename": str(status), "evalue": text, "traceback": [f"{status}: {text}"]}
+            cell.outputs.append(nbformat.v4.new_output("error", **error))
         # Use the cell number in the original notebook, which has no injected parameters cell.
-        cells_before = notebook.cells[:index]
-        index -= sum("injected-parameters" in c.metadata.get("tags", []) for c in cells_before)
+        tags = [cell.metadata.get("tags", []) for cell in notebook.cells[:index]]
+        index -= sum("injected-parameters" in names for names in tags)
         result = replace(result, cell=index, cell_id=cell.get("id", ""), source=cell.source)
     nbformat.write(notebook, job.output)
     return result

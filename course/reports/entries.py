@@ -1,7 +1,4 @@
-"""An entry contains the status of a run and what its notebook reported; tables have one row each.
-
-Tables are written as CSV and as Parquet.
-"""
+"""An entry has the status of a run and what its notebook reported; a table, a row per entry."""
 
 from __future__ import annotations
 
@@ -25,10 +22,9 @@ Entry = dict[str, Any]
 RESULT_TYPE = "application/vnd.gpu-course.result+json"
 # Keys reported by `lesson.start` and `lesson.show_data`. All other keys are results.
 CONTEXT_KEYS = ("device", "dataset", "provenance", "synthetic")
-_FIRST_COLUMNS = ("run", "id", "notebook", "status")
-_LAST_COLUMNS = (
-    "seconds", "started", "attempts", "error", "failing_cell", "failing_code", "note", "host",
-    "gpu",
+_COLUMNS = (
+    "run", "id", "notebook", "status", "seconds", "started", "attempts", "error", "failing_cell",
+    "failing_code", "note", "host", "gpu",
 )  # fmt: skip
 
 
@@ -67,11 +63,6 @@ def result_names(entries: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the names of all reported results, in order of appearance."""
     names = dict.fromkeys(name for entry in entries for name in entry["reported"])
     return [name for name in names if name not in CONTEXT_KEYS]
-
-
-def is_number(value: object) -> bool:
-    """Return whether a value is a number and not a bool."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def format_value(value: object) -> str:
@@ -118,30 +109,22 @@ def make_columns(entries: Sequence[Entry]) -> dict[str, list[object]]:
     Columns have a prefix to avoid name collisions: `parameter.lr`, `result.accuracy`,
     `version.torch`. Lists and dictionaries become JSON.
     """
-
     parameters, versions = (
         dict.fromkeys(name for entry in entries for name in entry[key])
         for key in ("parameters", "versions")
     )
     columns: dict[str, list[object]] = {}
     for key, prefix, names in (
-        (None, "", _FIRST_COLUMNS),
+        (None, "", _COLUMNS),
         ("parameters", "parameter.", parameters),
         ("reported", "result.", result_names(entries)),
-        (None, "", _LAST_COLUMNS),
         ("reported", "", CONTEXT_KEYS),
         ("versions", "version.", versions),
     ):
         for name in names:
             values = [(entry[key] if key else entry).get(name) for entry in entries]
-            columns[prefix + name] = [
-                json.dumps(value)
-                if isinstance(value, list | dict)
-                else None
-                if value == ""
-                else value
-                for value in values
-            ]
+            texts = [json.dumps(v) if isinstance(v, list | dict) else v for v in values]
+            columns[prefix + name] = [None if text == "" else text for text in texts]
     return columns
 
 
@@ -152,7 +135,7 @@ def write_tables(entries: Sequence[Entry], folder: Path) -> None:
         OSError: a file cannot be written, for example because the disk is full. The previous file
             is unchanged.
     """
-    # Imported here because it takes long to import and is not needed for the report.
+    # Imported here because grading, which uses this module too, does not need it.
     import pyarrow
     import pyarrow.parquet
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -11,10 +10,9 @@ from pathlib import Path
 import jinja2
 from nbconvert import HTMLExporter
 
-from course.execution.jobs import Status
 from course.execution.progress import format_seconds
 from course.files import read_notebook, write_atomically
-from course.reports.entries import Entry, format_value, is_number, result_names
+from course.reports.entries import Entry, format_value, result_names
 from helpers.language import ENGLISH
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -80,59 +78,32 @@ def write_page(
 
 
 def write_report(
-    entries: Sequence[Entry],
-    folder: Path,
-    *,
-    title: str,
-    noun: str,
-    fixed: Mapping[str, object],
-    varied: Sequence[str],
-    planned: int,
-    is_running: bool,
-    facts: Mapping[str, str],
+    entries: Sequence[Entry], folder: Path, facts: Mapping[str, str], **plan: object
 ) -> Path:
     """Write `index.html`, a self-contained page, and return its path.
 
-    Each of the ended `entries`, in the plan's order, has a row; `noun` is "run" or "notebook".
-    `fixed` are the parameters that are the same in all `planned` runs, and `varied` the names of
-    the others; if there are none, all results are in one column. `facts` are shown at the end.
+    Args:
+        entries: the runs that have ended, in the plan's order. Each has a row.
+        folder: the batch's folder.
+        facts: torch version, machine, commit and command of the last start of the batch.
+        **plan: the `title`; the `noun` for a row; the parameters `fixed` in all runs; the names of
+            the `varied` ones (if there are none, all results are in one column); the number of
+            `planned` runs; and whether the batch `is_running`.
 
     Raises:
         OSError: the disk is full. The previous page is unchanged.
     """
     hosts = sorted({entry["host"] for entry in entries if entry["host"]})
-    parameters = dict.fromkeys(name for entry in entries for name in entry["parameters"])
-    page = (
-        page_environment()
-        .get_template("report.html.j2")
-        .render(
-            title=title,
-            noun=noun,
-            now=datetime.now().astimezone(),
-            entries=entries,
-            failed=[entry for entry in entries if entry["status"] != Status.PASSED],
-            planned=planned,
-            is_running=is_running,
-            fixed=fixed,
-            is_varied=bool(varied),
-            parameters=[name for name in parameters if name not in fixed],
-            result_names=result_names,
-            reported={name for entry in entries for name in entry["reported"]},
-            largest=_largest_values(entries),
-            # The machines, if there are several, as on a cluster.
-            facts={**facts, **({"executed on": ", ".join(hosts)} if len(hosts) > 1 else {})},
-        )
-    )
-    path = folder / "index.html"
-    write_atomically(path, page)
-    return path
-
-
-def _largest_values(entries: Sequence[Entry]) -> dict[str, float]:
-    """Return the largest value of each result whose values are numbers of at least 0."""
-    largest = {}
-    for name in result_names(entries):
-        values = [entry["reported"].get(name, 0) for entry in entries]
-        if all(is_number(value) and 0 <= value < math.inf for value in values):
-            largest[name] = max(values)
-    return largest
+    page = folder / "index.html"
+    text = page_environment().get_template("report.html.j2").render(
+        plan,
+        now=datetime.now().astimezone(),
+        entries=entries,
+        parameters=list(dict.fromkeys(name for entry in entries for name in entry["parameters"])),
+        result_names=result_names,
+        reported={name for entry in entries for name in entry["reported"]},
+        # The machines, if there are several, as on a cluster.
+        facts={**facts, **({"executed on": ", ".join(hosts)} if len(hosts) > 1 else {})},
+    )  # fmt: skip
+    write_atomically(page, text)
+    return page
