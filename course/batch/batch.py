@@ -36,10 +36,8 @@ from course.reports.entries import Entry, make_entry, result_line, synthetic_box
 from course.reports.pages import write_page, write_report
 
 SCHEMA_VERSION = 3
-# Minimum seconds between two updates of the tables and the report during a batch.
-_REFRESH_SECONDS = 60
-# Peak memory of a lesson with its figures and images, in bytes.
-_LESSON_MEMORY = 3 << 30
+_REFRESH_SECONDS = 60  # minimum seconds between two updates of the tables and the page
+_LESSON_MEMORY = 3 << 30  # peak memory of a lesson with its figures and images, in bytes
 # Matches code that measures time.
 _CLOCKS = re.compile(r"\b(perf_counter|timeit|timing\.measure|fast_cifar10)\b")
 

@@ -27,29 +27,21 @@ def test_parameters_cell_with_a_syntax_error_is_rejected(cells):
         read_parameters(notebook)
 
 
-def test_notebook_without_parameters_cell_has_no_parameters(cells):
-    assert read_parameters(cells.notebook(cells.code("a = 1"))) == {}
-
-
 @pytest.mark.parametrize(
     ("text", "default", "expected"),
     [
         ("5", 2, 5),
         ("1e3", 2, 1000),
-        ("-1", 2, -1),
         ("1e-3", 0.1, 0.001),
         ("1", 0.1, 1.0),
         ("true", False, True),
-        ("False", True, False),
         ("yes", False, True),
         ("007", "auto", "007"),
         ("cuda:1", "auto", "cuda:1"),
-        ("true", "auto", "true"),
         ("[1, 2]", [3], [1, 2]),
         ("(1, 2)", (3,), [1, 2]),
         ("{'a': 1}", {}, {"a": 1}),
         ("3", None, 3),
-        ("cpu", None, "cpu"),
         ("None", None, None),
         ("3", UNKNOWN, 3),
     ],
@@ -64,31 +56,17 @@ def test_value_is_converted_to_the_type_of_the_default(text, default, expected):
     ("text", "default", "expected_type"),
     [
         ("1.5", 2, "an integer"),
-        ("many", 2, "an integer"),
-        ("inf", 2, "an integer"),
         ("nan", 2, "an integer"),
-        ("", 2, "an integer"),
         ("true", 2, "an integer"),
         ("fast", 0.1, "a number"),
         ("maybe", True, "true or false"),
-        ("2", True, "true or false"),
         ("1, 2, x", [1], "a list"),
         ("(1, 2)", [1], "a list"),
-        ("3", [1], "a list"),
     ],
 )
 def test_value_of_the_wrong_type_is_rejected(text, default, expected_type):
     with pytest.raises(CourseError, match=rf"'x' of lesson must be {expected_type} .*, not '"):
         convert(text, default)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [("epoch", r"Did you mean 'epochs'\? Parameters: epochs, lr"), ("color", r"'color'\. Param")],
-)
-def test_unknown_name_is_rejected_with_the_closest_one(name, message):
-    with pytest.raises(CourseError, match=message):
-        convert_parameters({name: "1"}, {"lesson": {"epochs": 2, "lr": 0.1}})
 
 
 def test_each_notebook_gets_a_shared_parameter_in_its_own_type():
