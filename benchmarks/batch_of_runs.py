@@ -110,14 +110,21 @@ def _outputs(notebook: nbformat.NotebookNode) -> list[object]:
     return [output for cell in cells for output in cell.outputs]
 
 
+def _time(text: str) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(text)
+
+
 def _median_run_seconds(out: Path) -> dict[str, float]:
     """Return the median seconds that a run spends in its cells and outside of them."""
     cells, overhead = [], []
     for file in (out / "state").glob("*.json"):
         entry = json.loads(file.read_text(encoding="utf-8"))
         notebook = nbformat.read(out / entry["file"], as_version=4)
-        cell_metadata = (cell.metadata.get("papermill", {}) for cell in notebook.cells)
-        seconds = sum(cell.get("duration") or 0 for cell in cell_metadata)
+        times = [cell.metadata["execution"] for cell in notebook.cells if cell.cell_type == "code"]
+        seconds = sum(
+            (_time(cell["iopub.status.idle"]) - _time(cell["iopub.status.busy"])).total_seconds()
+            for cell in times
+        )
         cells.append(seconds)
         overhead.append(entry["seconds"] - seconds)
     return {

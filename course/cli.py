@@ -118,7 +118,7 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
         "run",
         help="execute the lessons and write a report",
-        description="Execute the built notebooks with papermill and write the executed "
+        description="Execute the built notebooks as papermill does and write the executed "
         "notebooks, their pages and index.html into runs/DATE-TIME (runs/latest links to it).",
     )
     command.add_argument("names", nargs="*", metavar="NAME", help="lessons (default: all)")
