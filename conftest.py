@@ -1,6 +1,7 @@
 """Pytest hooks that run the course's notebooks with nbval, as `pytest --nbval`."""
 
 from collections import deque
+from functools import partial
 from pathlib import Path
 from queue import Empty
 from time import monotonic
@@ -63,7 +64,7 @@ def pytest_runtestloop(session):
     if not files or session.config.option.collectonly:
         return (yield)
     kernels = Kernels(preloadable_modules(file.nb for file in files))
-    nbval.kernel.KernelManager = kernels.manager_class(base=NbvalManager)
+    nbval.kernel.KernelManager = partial(kernels.make_manager, manager_class=NbvalManager)
     try:
         return (yield)
     finally:

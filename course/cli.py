@@ -101,7 +101,7 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
         "run",
         help="execute the lessons and write a report",
-        description="Execute the built notebooks with papermill and write the executed "
+        description="Execute the built notebooks as papermill does and write the executed "
         "notebooks, their pages and index.html into runs/DATE-TIME (runs/latest links to it).",
     )
     command.add_argument("names", nargs="*", metavar="NAME", help="lessons (default: all)")
@@ -110,7 +110,7 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
     command.add_argument(
         "-p", dest="parameters", nargs=2, action="append", default=[], metavar=pair, help=text
     )
-    command.add_argument("--out", type=Path, metavar="DIR", help="write into this empty folder")
+    command.add_argument("--out", type=Path, metavar="DIR", help="write into this folder")
     jobs = "notebooks to run at once (default: as many as cores and memory allow; 1 on a GPU)"
     command.add_argument("--jobs", type=positive_int, metavar="N", help=jobs)
     _add_cell_timeout(command, 3600)
@@ -118,11 +118,11 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from course.batch.run import run
+    from course.batch.batch import run
 
     # A run that is stopped still writes its report.
     handle_sigterm_as_ctrl_c()
-    course_run = run(
+    return run(
         open_course(options.root),
         options.names,
         [tuple(pair) for pair in options.parameters],
@@ -130,9 +130,6 @@ def _run(options: argparse.Namespace) -> int:
         jobs=options.jobs,
         cell_timeout=options.cell_timeout,
     )
-    if course_run.stopped:
-        return 130
-    return 0 if course_run.all_passed else 1
 
 
 def _add_release(commands: argparse._SubParsersAction) -> None:

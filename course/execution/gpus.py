@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-import shutil
 import subprocess
 from dataclasses import dataclass
 
@@ -22,22 +21,21 @@ class Gpu:
 
 def installed_gpus() -> list[Gpu]:
     """Return the NVIDIA GPUs of this machine; empty if there is no working driver."""
-    if shutil.which("nvidia-smi") is None:
-        return []
     command = [
-        "nvidia-smi",
-        "--query-gpu=index,name,memory.total,memory.free,driver_version",
+        "nvidia-smi", "--query-gpu=index,name,memory.total,memory.free,driver_version",
         "--format=csv,noheader,nounits",
-    ]
+    ]  # fmt: skip
     try:
         completed = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
-    rows = csv.reader(completed.stdout.splitlines(), skipinitialspace=True)
-    return [
-        Gpu(index, name, _mebibytes(memory), _mebibytes(free), driver)
-        for index, name, memory, free, driver in (row for row in rows if len(row) == 5)
-    ]
+    gpus = []
+    for row in csv.reader(completed.stdout.splitlines(), skipinitialspace=True):
+        if len(row) == 5:
+            index, name, *sizes, driver = row
+            memory, free = (int(size) if size.isdigit() else 0 for size in sizes)
+            gpus.append(Gpu(index, name, memory, free, driver))
+    return gpus
 
 
 def visible_gpu_ids() -> tuple[str, ...]:
@@ -46,7 +44,3 @@ def visible_gpu_ids() -> tuple[str, ...]:
     if names is not None:
         return tuple(name.strip() for name in names.split(",") if name.strip() not in ("", "-1"))
     return tuple(gpu.index for gpu in installed_gpus())
-
-
-def _mebibytes(text: str) -> int:
-    return int(text) if text.isdigit() else 0

@@ -1,4 +1,4 @@
-"""Jobs, their limits, and their results."""
+"""Jobs, their limits, their results, and the listener that receives their progress."""
 
 from __future__ import annotations
 
@@ -22,63 +22,58 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Job:
-    """One notebook to execute.
-
-    Attributes:
-        name: unique among the jobs that run together.
-        notebook: the file to execute.
-        output: where the executed notebook is written.
-        folder: the kernel's working directory. Relative paths in parameters are relative to it.
-        parameters: parameter values by name.
-        own_folder: whether `folder` belongs to this job alone and is emptied before a retry.
-        exclusive: whether the job must run alone because it measures time.
-    """
+    """One notebook to execute. Its name is unique among the jobs that run together."""
 
     name: str
     notebook: Path
-    output: Path
-    folder: Path
+    output: Path  # where the executed notebook is written
+    folder: Path  # the kernel's working directory; relative paths in parameters are relative to it
     parameters: dict[str, object] = field(default_factory=dict)
-    own_folder: bool = False
-    exclusive: bool = False
+    own_folder: bool = False  # whether `folder` belongs to this job and is emptied before a retry
+    exclusive: bool = False  # whether the job must run alone because it measures time
 
 
 @dataclass(frozen=True)
-class RunLimits:
-    """Time limits per cell and per run, in seconds, and the maximum number of retries."""
+class ExecutionSettings:
+    """The number of parallel jobs, the machine, kernels and GPUs that execute them, and limits."""
 
-    cell: int | None = None
-    run: int | None = None
-    retries: int = 0
+    jobs: int | None = 1  # None in a plan: `jobs_per_gpu` for each GPU, or 1 without GPUs
+    cluster: str | None = None  # address of a Dask scheduler; None for this machine
+    preload: tuple[str, ...] | None = None  # modules of the kernel server; None for fresh kernels
+    gpus: tuple[str, ...] | None = ()  # as in CUDA_VISIBLE_DEVICES; None for all of the machine
+    jobs_per_gpu: int = 1
+    cell_limit: int | None = None  # seconds per cell; None for no limit
+    run_limit: int | None = None  # seconds per run; None for no limit
+    retries: int = 0  # maximum number of retries of a run that does not pass
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of executing one notebook.
-
-    Attributes:
-        cell: index of the cell that did not pass, without counting the parameters cell that
-            papermill adds; None if all cells passed.
-        cell_id: that cell's id.
-        source: that cell's code.
-        error: the error message.
-        note: additional information, for example about processes that the notebook left running.
-        started: date and time in ISO format.
-        host: name of the machine that executed the notebook.
-        gpu: the GPU that was assigned to the job; empty if there is none.
-        versions: versions of Python and of the packages that affect the results.
-    """
+    """The result of executing one notebook, with the id and the code of the failing cell."""
 
     job: Job
     status: Status
     seconds: float = 0.0
-    cell: int | None = None
+    cell: int | None = None  # index of the failing cell, without the cell that papermill adds
     cell_id: str = ""
     source: str = ""
     error: str = ""
-    note: str = ""
+    note: str = ""  # for example, about processes that the notebook left running
     attempts: int = 1
-    started: str = ""
-    host: str = ""
-    gpu: str = ""
+    started: str = ""  # date and time in ISO format
+    host: str = ""  # name of the machine that executed the notebook
+    gpu: str = ""  # the GPU that was assigned to the job, if any
     versions: dict[str, str] = field(default_factory=dict)
+
+
+class JobListener:
+    """Receives the progress of jobs: of cells only from this machine, and in worker threads."""
+
+    def on_job_started(self, job: Job) -> None:
+        """Called before a job starts its kernel."""
+
+    def on_cell_done(self, job: Job) -> None:
+        """Called after a code cell of the job was executed, even if it failed."""
+
+    def on_job_finished(self, result: RunResult) -> None:
+        """Called when a job has ended with any status, unless it was stopped."""

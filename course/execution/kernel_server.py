@@ -1,14 +1,12 @@
 """The server process that kernels are forked from, with the notebooks' modules already imported.
 
-Usage: `python kernel_server.py [--fresh] MODULE ...`, with a socket as standard input. It uses only
-the standard library, so that nothing else is imported before the given modules. The client is
-`forked_kernel.py`.
+Usage: `python kernel_server.py [--fresh] MODULE ...`, with a socket as standard input. The client
+is `kernels.py`. It uses only the standard library, so that nothing else is imported first.
 
 Each message on the socket contains the `argv`, `cwd` and `env` of a kernel as JSON, and one end of
-a channel. A supervisor process starts the kernel, replies with its process id, and sends a report
-when the kernel exits. If the other end of the channel is closed, for example because the client was
-killed, the supervisor kills the kernel. In both cases, it kills every process that the notebook
-left running.
+a channel. A supervisor process starts the kernel, replies with its process id, and reports when it
+exits. If the other end of the channel is closed, for example because the client was killed, it
+kills the kernel. In both cases, it kills every process that the notebook left running.
 """
 
 from __future__ import annotations
@@ -28,23 +26,20 @@ import threading
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ipykernel.kernelapp import IPKernelApp
+from typing import Any
 
 # Modules that a kernel imports when it starts.
 KERNEL_MODULES = ("ipykernel.kernelapp", "ipykernel.zmqshell", "ipykernel.ipkernel", "IPython.lib")
-_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER in Linux's sys/prctl.h
 _GRACE_SECONDS = 1.0  # multiprocessing's helper processes exit shortly after the kernel
 
 
 def main() -> None:
     """Import the modules, then start a supervisor for each message until the socket is closed."""
     modules = sys.argv[1:]
+    is_fresh = modules == ["--fresh"]
     # Do not import from the folder of this file.
     del sys.path[0]
-    if modules[:1] != ["--fresh"]:
+    if not is_fresh:
         preload([*KERNEL_MODULES, *modules])
     # Let the operating system reap supervisors that have exited.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -56,35 +51,21 @@ def main() -> None:
         if fork() == 0:
             requests.detach()
             channel = socket.socket(fileno=descriptors[0])
-            supervise(channel, json.loads(request), fresh=modules[:1] == ["--fresh"])
+            supervise(channel, json.loads(request), fresh=is_fresh)
         os.close(descriptors[0])
 
 
 def preload(modules: list[str]) -> None:
-    """Import the modules, ignoring errors; exit if this process cannot be forked afterwards."""
+    """Import the modules, ignoring errors."""
     # pyplot reads this variable on import. A kernel would set it to the same value.
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     for module in modules:
         # If a module is missing or broken, the notebook raises the error.
         with contextlib.suppress(Exception):
             importlib.import_module(module)
-    # A forked process cannot use an open device and does not inherit threads.
-    if device_files := accelerator_files():
-        sys.exit(f"An import opened {device_files[0]}; kernels cannot be forked from this process.")
-    if threading.active_count() > 1:
-        sys.exit(f"An import started {threading.enumerate()[-1]}; kernels cannot be forked.")
     gc.collect()
     # Prevent the garbage collector from writing to the memory that the kernels share.
     gc.freeze()
-
-
-def accelerator_files() -> list[str]:
-    """Return the GPU device files that this process has open."""
-    files = []
-    for link in Path("/proc/self/fd").glob("*"):
-        with contextlib.suppress(OSError):
-            files.append(str(link.readlink()))
-    return [name for name in files if name.startswith(("/dev/nvidia", "/dev/kfd", "/dev/dri"))]
 
 
 def fork() -> int:
@@ -98,7 +79,7 @@ def supervise(channel: socket.socket, request: dict[str, object], *, fresh: bool
     """Start a kernel, wait until it exits or `channel` closes, and clean up. Does not return."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # Become the parent of orphaned descendants, so that `kill_descendants` can kill all of them.
-    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER in sys/prctl.h
     pid = fork()
     if pid == 0:
         channel.close()
@@ -109,10 +90,7 @@ def supervise(channel: socket.socket, request: dict[str, object], *, fresh: bool
     if kernel_exit not in select.select([channel, kernel_exit], [], [])[0]:
         os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
-    report = {
-        "status": os.waitstatus_to_exitcode(status),
-        "remaining_processes": kill_descendants(),
-    }
+    report = [os.waitstatus_to_exitcode(status), kill_descendants()]
     with contextlib.suppress(OSError):
         channel.send(json.dumps(report).encode())
     os._exit(0)
@@ -160,7 +138,7 @@ def become_kernel(request: dict[str, object], *, fresh: bool) -> None:
     exit_kernel(kernelapp.IPKernelApp.instance(), status)
 
 
-def exit_kernel(app: IPKernelApp, status: int) -> None:
+def exit_kernel(app: Any, status: int) -> None:
     """Exit as Python does, but without destroying the imported modules.
 
     Destroying them would take a second and copy most of the shared memory. The notebook's variables

@@ -7,35 +7,28 @@ becomes a float even if the default is an integer, and `true` becomes a string.
 from __future__ import annotations
 
 import ast
+import contextlib
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
 from course.course_folder import CourseError
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_TYPE_NAMES = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
 
 # Marks a default that is not a literal, so its type is unknown.
 UNKNOWN = object()
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of a notebook: its default, and the allowed values if it has a `Literal` type."""
-
-    default: object
-    choices: tuple[object, ...] | None = None
-
-
-def read_parameters(notebook: NotebookNode) -> dict[str, Parameter]:
-    """Return the parameters by name from the cell tagged `parameters`; empty if there is none.
+def read_parameters(notebook: NotebookNode) -> dict[str, object]:
+    """Return the parameters' defaults by name, from the cell tagged `parameters`.
 
     Raises:
         CourseError: the cell is not valid Python.
     """
-    parameters: dict[str, Parameter] = {}
+    defaults: dict[str, object] = {}
     for cell in notebook.cells:
         if cell.cell_type != "code" or "parameters" not in cell.metadata.get("tags", []):
             continue
@@ -47,65 +40,39 @@ def read_parameters(notebook: NotebookNode) -> dict[str, Parameter]:
                 f"only:\n{cell.source}"
             ) from None
         for statement in statements:
-            if isinstance(statement, ast.Assign):
-                targets, choices = statement.targets, None
-            elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-                targets, choices = [statement.target], _choices(statement.annotation)
-            else:
-                continue
-            try:
-                default = ast.literal_eval(statement.value)
-            except ValueError:
+            if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
                 default = UNKNOWN
-            for target in targets:
-                if isinstance(target, ast.Name):
-                    parameters[target.id] = Parameter(default, choices)
-    return parameters
-
-
-def _choices(annotation: ast.expr) -> tuple[object, ...] | None:
-    """Return the values in an annotation `Literal["a", "b"]`; None for any other annotation."""
-    if not isinstance(annotation, ast.Subscript):
-        return None
-    if ast.unparse(annotation.value).rpartition(".")[2] != "Literal":
-        return None
-    values = annotation.slice
-    elements = values.elts if isinstance(values, ast.Tuple) else [values]
-    return tuple(ast.literal_eval(element) for element in elements)
+                with contextlib.suppress(ValueError):
+                    default = ast.literal_eval(statement.value)
+                for target in getattr(statement, "targets", None) or [statement.target]:
+                    if isinstance(target, ast.Name):
+                        defaults[target.id] = default
+    return defaults
 
 
 def convert_parameters(
-    pairs: Iterable[tuple[str, object]],
-    parameters_by_notebook: Mapping[str, Mapping[str, Parameter]],
+    values: Mapping[str, object], defaults_by_notebook: Mapping[str, Mapping[str, object]]
 ) -> dict[str, dict[str, object]]:
-    """Convert the given values to the types of the notebooks' defaults.
+    """Return the given values for each notebook, converted to the types of its defaults.
 
-    Args:
-        pairs: names with text values from the command line, or with values from a plan.
-        parameters_by_notebook: the parameters of each notebook, from `read_parameters`.
-
-    Returns:
-        The converted parameters of each notebook. A notebook gets only the parameters it defines.
+    Values are texts from the command line, or values from a plan. A notebook gets only the
+    parameters that it defines.
 
     Raises:
         CourseError: no notebook has a parameter of that name (the message suggests a similar
-            one), a name is given twice, or a value does not match the default's type or choices.
+            one), or a value does not match the default's type.
     """
-    converted: dict[str, dict[str, object]] = {name: {} for name in parameters_by_notebook}
-    names = sorted({name for parameters in parameters_by_notebook.values() for name in parameters})
-    names_so_far: set[str] = set()
-    for name, value in pairs:
-        if name in names_so_far:
-            raise CourseError(f"Parameter {name!r} is given twice.")
-        names_so_far.add(name)
+    names = sorted({name for defaults in defaults_by_notebook.values() for name in defaults})
+    converted: dict[str, dict[str, object]] = {notebook: {} for notebook in defaults_by_notebook}
+    for name, value in values.items():
         if name not in names:
             raise CourseError(
                 f"No notebook of this run has a parameter {name!r}.{did_you_mean(name, names)} "
                 f"Parameters: {', '.join(names) or 'none'}."
             )
-        for notebook, parameters in parameters_by_notebook.items():
-            if name in parameters:
-                converted[notebook][name] = _convert_value(name, value, parameters[name], notebook)
+        for notebook, defaults in defaults_by_notebook.items():
+            if name in defaults:
+                converted[notebook][name] = _convert_value(name, value, defaults[name], notebook)
     return converted
 
 
@@ -116,60 +83,42 @@ def did_you_mean(word: object, names: Iterable[object]) -> str:
     return f" Did you mean {texts[matches[0]]!r}?" if matches else ""
 
 
-def _convert_value(name: str, value: object, parameter: Parameter, notebook: str) -> object:
-    default, choices = parameter.default, parameter.choices
+def _convert_value(name: str, value: object, default: object, notebook: str) -> object:
     try:
-        result = _convert_to_type_of(value, default)
+        return _convert_to_type_of(value, default)
     except (ValueError, OverflowError):
+        kind = type(default)
+        type_name = _TYPE_NAMES.get(kind) or f"a {kind.__name__} as a Python literal"
         needs_quotes = isinstance(default, str) and not isinstance(value, str)
         raise CourseError(
-            f"Parameter {name!r} of {notebook} must be {_type_name(default)} (its default is "
+            f"Parameter {name!r} of {notebook} must be {type_name} (its default is "
             f"{default!r}), not {value!r}."
             f"{' Put the value in quotes to pass it as a string.' if needs_quotes else ''}"
         ) from None
-    if choices is not None and result not in choices:
-        raise CourseError(
-            f"Parameter {name!r} of {notebook} must be one of {', '.join(map(repr, choices))}, "
-            f"not {result!r}.{did_you_mean(result, choices)}"
-        )
-    return result
 
 
 def _convert_to_type_of(value: object, default: object) -> object:
     """Convert `value` to the type of `default`; text is parsed unless the default is a string."""
-    if isinstance(value, str) and not isinstance(default, str):
-        is_boolean = isinstance(default, bool)
-        value = _BOOLEANS.get(value.lower(), value) if is_boolean else _parse_literal(value)
+    if isinstance(value, str) and isinstance(default, bool):
+        value = _BOOLEANS.get(value.lower(), value)
+    elif isinstance(value, str) and not isinstance(default, str):
+        with contextlib.suppress(ValueError, SyntaxError):
+            value = ast.literal_eval(value)
     if default is None or default is UNKNOWN:
         return value
     # bool is a subclass of int, but do not accept one for the other.
     if isinstance(value, bool) is not isinstance(default, bool):
         raise ValueError(value)
-    if type(default) in (int, float) and isinstance(value, str):
-        value = float(value)
-    if isinstance(default, float) and isinstance(value, int | float):
-        return float(value)
-    if type(default) is int and isinstance(value, float) and value.is_integer():
-        return int(value)
+    if type(default) in (int, float):
+        number = float(value) if isinstance(value, int | float | str) else None
+        if number is None or (isinstance(default, int) and not number.is_integer()):
+            raise ValueError(value)
+        return (
+            number if isinstance(default, float) else value if type(value) is int else int(number)
+        )
     # Plans and papermill support lists, but not tuples or sets.
     if isinstance(default, tuple | set) and isinstance(value, list | tuple | set):
         return list(value)
     if not isinstance(value, type(default)):
         raise ValueError(value)
     return value
-
-
-def _type_name(default: object) -> str:
-    """Describe the type of `default` for an error message."""
-    if isinstance(default, bool):
-        return "true or false"
-    names = {int: "an integer", float: "a number", str: "a string"}
-    return names.get(type(default)) or f"a {type(default).__name__} as a Python literal"
-
-
-def _parse_literal(text: str) -> object:
-    """Parse the text as a Python literal; return it unchanged if it is not a literal."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text

@@ -1,20 +1,16 @@
-"""The terminal output of a run: a progress bar, and a line per finished notebook."""
+"""The terminal output of a batch: a progress bar, and lines for its runs."""
 
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from time import monotonic
 
 from tqdm import tqdm
 
-from course.execution.jobs import Job, RunResult, Status
+from course.execution.jobs import Job, JobListener, RunResult
 
-_CELLS = "{percentage:3.0f} % |{bar}| {n_fmt} of {total_fmt} cells, {elapsed}{postfix}"
-_RUNS = (
-    "{percentage:3.0f} % |{bar}| {n_fmt} of {total_fmt} runs, {elapsed}, {remaining} left{postfix}"
-)
+_BAR = "{percentage:3.0f} % |{bar}| {n_fmt} of {total_fmt} cells, {elapsed}{postfix}"
 
 
 def format_seconds(seconds: float) -> str:
@@ -37,116 +33,69 @@ def format_estimate(seconds: float) -> str:
     return f"about {minutes} min" if minutes < 60 else f"about {minutes // 60} h {minutes % 60} min"
 
 
-class JobListener:
-    """Receives the progress of jobs. The methods of this base class do nothing.
+class Progress(JobListener):
+    """A bar for the code cells of all runs. It is hidden if stderr is not a terminal.
 
-    `on_job_started` and `on_cell_done` are called from worker threads. They are not called for jobs
-    on a cluster.
+    `cells` and `weights` are the number of code cells and the relative time of each run. `save` is
+    called with the result of each finished run and returns the line to print. If it is empty and
+    there is no bar, a line is printed after every 10% of the runs instead.
     """
-
-    def on_job_started(self, job: Job) -> None:
-        """Called before a job starts its kernel."""
-
-    def on_cell_done(self, job: Job) -> None:
-        """Called after a code cell of the job was executed, even if it failed."""
-
-    def on_job_finished(self, result: RunResult) -> None:
-        """Called when a job has ended with any status, unless it was stopped."""
-
-
-class _Progress(JobListener):
-    """A progress bar with the elapsed time. It is hidden if stderr is not a terminal."""
-
-    def __init__(self, total: int, bar_format: str, describe: Callable[[RunResult], str]) -> None:
-        self._shown = sys.stderr.isatty()
-        self._bar = tqdm(total=total, bar_format=bar_format, disable=not self._shown, leave=False)
-        self._describe = describe
-        self._closed = threading.Event()
-        if self._shown:
-            threading.Thread(target=self._refresh, daemon=True).start()
-
-    def _refresh(self) -> None:
-        while not self._closed.wait(0.5):
-            self._bar.refresh()
-
-    def write(self, line: str) -> None:
-        """Print a line above the bar."""
-        self._bar.write(line)
-
-    def close(self) -> None:
-        """Remove the bar from the screen."""
-        self._closed.set()
-        self._bar.close()
-
-
-class LessonProgress(_Progress):
-    """A bar for the code cells of all notebooks, and a line per finished notebook."""
 
     def __init__(
         self,
         cells: Mapping[str, int],
-        describe: Callable[[RunResult], str],
         weights: Mapping[str, float],
+        save: Callable[[RunResult], str],
     ) -> None:
-        """`cells`: number of code cells by notebook; `weights`: relative time by notebook."""
-        super().__init__(sum(cells.values()), _CELLS, describe)
-        self._cells, self._weights, self._started = cells, weights, monotonic()
+        self._cells, self._weights, self._save = cells, weights, save
+        self._started = monotonic()
         self._done = dict.fromkeys(cells, 0)
         self._running: dict[str, None] = {}
+        self._finished = self._tenths = 0
+        self._shown = sys.stderr.isatty()
+        self._bar = tqdm(
+            total=sum(cells.values()), bar_format=_BAR, disable=not self._shown, leave=False
+        )
 
     def on_job_started(self, job: Job) -> None:
         self._running[job.name] = None
-        self._show_state()
 
     def on_cell_done(self, job: Job) -> None:
         self._done[job.name] += 1
-        self._bar.update()
+        self._update(1)
+
+    def _update(self, number: int) -> None:
+        runs = f"{self._finished} of {len(self._cells)} runs" if len(self._cells) > 1 else ""
+        texts = [runs, self._time_left(), *list(self._running)[:3]]
+        self._bar.set_postfix_str(", ".join(filter(None, texts)), refresh=False)
+        self._bar.update(number)
 
     def on_job_finished(self, result: RunResult) -> None:
-        name = result.job.name
+        name, total = result.job.name, len(self._cells)
+        line = self._save(result)
         self._running.pop(name, None)
         # Also count the cells after a failure, which will not run.
-        self._bar.update(self._cells[name] - self._done[name])
-        self._done[name] = self._cells[name]
-        self._show_state()
+        remaining, self._done[name] = self._cells[name] - self._done[name], self._cells[name]
+        self._finished += 1
+        self._update(remaining)
         estimate = "" if self._shown else self._time_left()
-        self.write(self._describe(result) + (f"  ({estimate})" if estimate else ""))
+        if line:
+            self._bar.write(line + (f"  ({estimate})" if estimate else ""))
+        elif not self._shown and self._tenths < self._finished * 10 // total < 10:
+            self._tenths = self._finished * 10 // total
+            print(f"{self._finished} of {total} runs finished", flush=True)
 
     def seconds_left(self) -> float:
         """Estimate the remaining time from the completed fraction of the work."""
-        total = sum(self._weights.values())
-        completed = sum(
-            w * self._done[n] / max(1, self._cells[n]) for n, w in self._weights.items()
-        )
-        return (monotonic() - self._started) * (total - completed) / completed if completed else 0.0
+        weights = self._weights
+        completed = sum(weights[n] * self._done[n] / max(1, self._cells[n]) for n in weights)
+        elapsed = monotonic() - self._started
+        return elapsed * (sum(weights.values()) / completed - 1) if completed else 0.0
 
     def _time_left(self) -> str:
         seconds = self.seconds_left()
         return f"{format_estimate(seconds)} left" if seconds else ""
 
-    def _show_state(self) -> None:
-        self._bar.set_postfix_str(", ".join(filter(None, [self._time_left(), *self._running])))
-
-
-class BatchProgress(_Progress):
-    """A bar for all runs of a batch, and a line per run that did not pass or has a note.
-
-    If stderr is not a terminal, a line after every 10% of the runs replaces the bar.
-    """
-
-    def __init__(self, total: int, describe: Callable[[RunResult], str]) -> None:
-        super().__init__(total, _RUNS, describe)
-        self._total = total
-        self._ended = self._failed = 0
-
-    def on_job_finished(self, result: RunResult) -> None:
-        self._ended += 1
-        self._failed += result.status != Status.PASSED
-        if result.status != Status.PASSED or result.note:
-            self.write(self._describe(result))
-        if self._failed:
-            self._bar.set_postfix_str(f", {self._failed} did not pass", refresh=False)
-        self._bar.update()
-        is_next_tenth = self._ended * 10 // self._total > (self._ended - 1) * 10 // self._total
-        if not self._shown and is_next_tenth and self._ended < self._total:
-            print(f"{self._ended} of {self._total} runs finished", flush=True)
+    def close(self) -> None:
+        """Remove the bar from the screen."""
+        self._bar.close()

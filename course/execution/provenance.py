@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -21,8 +22,6 @@ import helpers
 import simulated_cuda
 from course.execution import gpus
 
-_PACKAGES = ("torch", "torchvision", "numpy")
-
 
 def run_id(notebook: NotebookNode, parameters: Mapping[str, object]) -> str:
     """Return the id of a run: 16 hex digits of a hash of code, parameters and `helpers`.
@@ -41,10 +40,9 @@ def helpers_digest() -> str:
     for package in (helpers, simulated_cuda):
         folder = Path(package.__file__).parent
         for file in sorted(folder.rglob("*")):
-            if "__pycache__" in file.parts or not file.is_file():
-                continue
-            digest.update(f"{file.relative_to(folder.parent).as_posix()}\0".encode())
-            digest.update(hashlib.sha256(file.read_bytes()).digest())
+            if "__pycache__" not in file.parts and file.is_file():
+                digest.update(f"{file.relative_to(folder.parent).as_posix()}\0".encode())
+                digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()[:16]
 
 
@@ -52,11 +50,9 @@ def helpers_digest() -> str:
 def versions() -> dict[str, str]:
     """Return the versions of Python, `helpers` and the packages, without importing them."""
     versions_by_name = {"python": platform.python_version(), "helpers": helpers_digest()}
-    for name in _PACKAGES:
-        try:
+    for name in ("torch", "torchvision", "numpy"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
             versions_by_name[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
     return versions_by_name
 
 
@@ -71,10 +67,8 @@ def collect_facts(root: Path) -> dict[str, str]:
         "command": shlex.join(["course", *sys.argv[1:]]),
     }
     git = ["git", "-C", str(root), "describe", "--always", "--dirty=, with uncommitted changes"]
-    try:
+    # Without a fact if the course is not a git clone, or git is not installed.
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
         completed = subprocess.run(git, capture_output=True, text=True, timeout=30, check=True)
         facts["commit"] = completed.stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        # The course is not a git clone, or git is not installed.
-        pass
     return facts

@@ -1,15 +1,14 @@
-"""Converts executed notebooks to HTML pages that contain their figures."""
+"""The HTML pages of executed notebooks, and `index.html`, the page of a run or a batch."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from urllib.parse import quote
 
 import jinja2
 from nbconvert import HTMLExporter
-from nbformat import NotebookNode
 
 from course.execution.progress import format_seconds
 from course.files import read_notebook, write_atomically
@@ -24,33 +23,16 @@ _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 
 def page_environment() -> jinja2.Environment:
     """Return the Jinja environment of the report templates, with autoescaping."""
+    loader = jinja2.FileSystemLoader(_TEMPLATES)
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["seconds"] = format_seconds
-    environment.filters["value"] = format_value
-    environment.globals |= {"failing_link": failing_link, "result_names": result_names}
+    environment.filters |= {"seconds": format_seconds, "value": format_value}
     return environment
 
 
-def failing_link(entry: Entry) -> str:
-    """Return a link to the failing cell in the run's page, or to the notebook if it has no page."""
-    if not entry["page"]:
-        return file_link(entry["file"])
-    anchor = entry["failing_cell_id"]
-    return quote(entry["page"]) + (f"#cell-id={quote(anchor)}" if anchor else "")
-
-
-def file_link(file: str) -> str:
-    """Return a link to a file of the report; a URL such as s3://... is unchanged."""
-    return file if "://" in file else quote(file)
-
-
 def write_page(
-    notebook_file: Path, *, index: str = "index.html", sibling_names: Collection[str] = ()
+    notebook_file: Path, index: str = "index.html", sibling_names: Collection[str] = ()
 ) -> Path:
     """Write `NAME.html` next to `NAME.ipynb` and return its path.
 
@@ -63,22 +45,30 @@ def write_page(
         sibling_names: notebooks with pages in the same folder. Links to them go to their pages.
     """
     notebook = read_notebook(notebook_file)
-    notebook.cells = [cell for cell in notebook.cells if not _is_silent_bootstrap(cell)]
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            cell.source = _adapt_links(cell.source, sibling_names)
+    notebook.cells = [
+        cell
+        for cell in notebook.cells
+        if "bootstrap" not in cell.metadata.get("tags", []) or cell.outputs
+    ]
+
+    def adapt_link(link: re.Match[str]) -> str:
+        text, target, anchor = link[1], link[2], link[3] or ""
+        name = target.removesuffix(".ipynb")
+        is_sibling = name in sibling_names and name != target
+        return f"[{text}]({name}.html{anchor})" if is_sibling else text
+
+    texts = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+    for cell in texts:
+        cell.source = _LINK.sub(adapt_link, _REMOTE_IMAGE.sub(r"\1", cell.source))
     # With `embed_images`, nbconvert would close each `<details>` before the answer that it hides.
     exporter = HTMLExporter(
         template_file="notebook.html.j2",
         extra_loaders=[jinja2.FileSystemLoader(_TEMPLATES)],
         language_code=notebook.metadata.get("course", {}).get("language", ENGLISH),
     )
-    has_formulas = any(
-        "$" in cell.source for cell in notebook.cells if cell.cell_type == "markdown"
-    )
     resources = {
         "metadata": {"name": notebook_file.stem, "path": str(notebook_file.parent)},
-        "has_formulas": has_formulas,
+        "has_formulas": any("$" in cell.source for cell in texts),
         "index": index,
     }
     text, _ = exporter.from_notebook_node(notebook, resources)
@@ -87,19 +77,33 @@ def write_page(
     return page
 
 
-def _adapt_links(markdown: str, sibling_names: Collection[str]) -> str:
-    """Redirect links to notebooks in `sibling_names` to their pages; remove other links."""
+def write_report(
+    entries: Sequence[Entry], folder: Path, facts: Mapping[str, str], **plan: object
+) -> Path:
+    """Write `index.html`, a self-contained page, and return its path.
 
-    def adapt(link: re.Match[str]) -> str:
-        text, target, anchor = link[1], link[2], link[3] or ""
-        name = target.removesuffix(".ipynb")
-        return (
-            f"[{text}]({name}.html{anchor})" if name in sibling_names and name != target else text
-        )
+    Args:
+        entries: the runs that have ended, in the plan's order. Each has a row.
+        folder: the batch's folder.
+        facts: torch version, machine, commit and command of the last start of the batch.
+        **plan: the `title`; the `noun` for a row; the parameters `fixed` in all runs; the names of
+            the `varied` ones (if there are none, all results are in one column); the number of
+            `planned` runs; and whether the batch `is_running`.
 
-    return _LINK.sub(adapt, _REMOTE_IMAGE.sub(r"\1", markdown))
-
-
-def _is_silent_bootstrap(cell: NotebookNode) -> bool:
-    """Return whether a cell is the bootstrap cell and has no output."""
-    return "bootstrap" in cell.metadata.get("tags", []) and not cell.outputs
+    Raises:
+        OSError: the disk is full. The previous page is unchanged.
+    """
+    hosts = sorted({entry["host"] for entry in entries if entry["host"]})
+    page = folder / "index.html"
+    text = page_environment().get_template("report.html.j2").render(
+        plan,
+        now=datetime.now().astimezone(),
+        entries=entries,
+        parameters=list(dict.fromkeys(name for entry in entries for name in entry["parameters"])),
+        result_names=result_names,
+        reported={name for entry in entries for name in entry["reported"]},
+        # The machines, if there are several, as on a cluster.
+        facts={**facts, **({"executed on": ", ".join(hosts)} if len(hosts) > 1 else {})},
+    )  # fmt: skip
+    write_atomically(page, text)
+    return page

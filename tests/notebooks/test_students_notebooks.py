@@ -85,7 +85,7 @@ def test_stored_solution_passes_every_check(name):
 def kernels():
     """Kernels with torch preloaded, since its import takes half of a notebook's run time."""
     kernels = Kernels(preloadable_modules(map(student_notebook, NAMES)))
-    yield kernels.manager_class()
+    yield kernels
     kernels.close()
 
 
@@ -96,11 +96,11 @@ def test_student_notebook_fails_only_at_its_exercises_with_their_numbers(kernels
         notebook,
         timeout=120,
         startup_timeout=180,
-        kernel_manager_class=kernels,
+        km=kernels.make_manager(),
         resources={"metadata": {"path": str(COURSE.labs)}},
         allow_errors=True,
     )
-    asyncio.run(client.async_execute())
+    asyncio.run(client.async_execute(cleanup_kc=True))
     for cell in notebook.cells:
         errors = [o for o in cell.get("outputs", []) if o.output_type == "error"]
         marking = cell.metadata.get("nbgrader", {})

@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 
-from course.execution.kernels import CurrentPythonKernelManager, Kernels, preloadable_modules
+from course.execution.kernels import Kernels, preloadable_modules
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
 
@@ -31,13 +31,10 @@ def run(forking_kernels, cells, tmp_path):
 
     def execute(*sources, manager=None, kernels=forking_kernels, **environment):
         notebook = cells.notebook(*(cells.code(source, count=None) for source in sources))
-        client = NotebookClient(
-            notebook,
-            kernel_manager_class=manager or kernels.manager_class(environment),
-            resources={"metadata": {"path": str(tmp_path)}},
-            timeout=60,
-        )
-        client.execute()
+        resources = {"metadata": {"path": str(tmp_path)}}
+        km = manager or kernels.make_manager(environment)
+        client = NotebookClient(notebook, km=km, resources=resources, timeout=60)
+        client.execute(cleanup_kc=True)
         return [
             "".join(o.get("text") or o.data["text/plain"] for o in cell.outputs)
             for cell in notebook.cells
@@ -46,17 +43,13 @@ def run(forking_kernels, cells, tmp_path):
     return execute
 
 
-def test_forked_kernel_has_the_preloaded_modules_and_descends_from_the_server(forking_kernels, run):
+@pytest.mark.parametrize(("modules", "imported"), [(["numpy"], "True"), (None, "False")])
+def test_kernel_descends_from_the_server_and_has_the_preloaded_modules(run, modules, imported):
+    kernels = Kernels(modules)
     list_parents = "import psutil, sys; [parent.pid for parent in psutil.Process().parents()]"
-    parent_pids, imported = run(list_parents, "'numpy' in sys.modules")
-    assert forking_kernels.server.process.pid in eval(parent_pids)
-    assert imported == "True"
-
-
-def test_kernel_without_preloading_is_a_new_python_process(run):
-    fresh = Kernels()
-    assert run("import sys; 'numpy' in sys.modules", kernels=fresh) == ["False"]
-    fresh.close()
+    parent_pids, is_imported = run(list_parents, "'numpy' in sys.modules", kernels=kernels)
+    assert (kernels.server.pid in eval(parent_pids), is_imported) == (True, imported)
+    kernels.close()
 
 
 def test_kernel_is_connected_through_socket_files_that_are_removed(run):
@@ -68,62 +61,45 @@ def test_kernel_is_connected_through_socket_files_that_are_removed(run):
     assert not list(Path(eval(path)).parent.glob(f"{Path(eval(path)).name}*"))
 
 
-def test_kernels_do_not_share_random_state(run):
+def test_kernels_share_neither_random_state_nor_changes(run):
     code = "import random, numpy, uuid; (random.random(), numpy.random.rand(), uuid.uuid4().hex)"
-    first, second = eval(run(code)[0]), eval(run(code)[0])
+    change = "import os; numpy.mine = 1; os.environ['MINE'] = '1'; mine = 1; os.chdir('/')"
+    first, second = eval(run(code, change)[0]), eval(run(code)[0])
     assert not set(first) & set(second)
-
-
-def test_kernel_has_no_state_from_an_earlier_one(run):
-    run("import numpy, os; numpy.mine = 1; os.environ['MINE'] = '1'; mine = 1; os.chdir('/')")
     code = "import numpy, os; (hasattr(numpy, 'mine'), 'MINE' in os.environ, 'mine' in dir())"
     assert run(code) == ["(False, False, False)"]
 
 
-def test_kernel_has_its_folder_and_environment(run, tmp_path):
+def test_kernel_has_its_folder_environment_session_and_null_stdin(run, tmp_path):
     code = "import os; (os.getcwd(), os.environ['COURSE_X'], '' in __import__('sys').path)"
-    assert eval(run(code, COURSE_X="7")[0]) == (str(tmp_path), "7", True)
-
-
-def test_kernel_is_session_leader_with_null_stdin(run):
-    is_leader, stdin = run(
-        "import os; (os.getsid(0) == os.getpid(), os.getpgid(0) == os.getpid())",
+    is_leader, stdin = (
+        "os.getsid(0) == os.getpid() == os.getpgid(0)",
         "os.readlink('/proc/self/fd/0')",
     )
-    assert (is_leader, stdin) == ("(True, True)", "'/dev/null'")
+    state, is_leader, stdin = run(code, is_leader, stdin, COURSE_X="7")
+    assert eval(state) == (str(tmp_path), "7", True)
+    assert (is_leader, stdin) == ("True", "'/dev/null'")
 
 
-def test_open_file_is_flushed_when_the_kernel_ends(run, tmp_path):
-    run("file = open('left.txt', 'w'); file.write('all of it')")
-    assert (tmp_path / "left.txt").read_text() == "all of it"
-
-
-def test_atexit_functions_run_when_the_kernel_ends(run, tmp_path):
-    run("import atexit, pathlib; atexit.register(pathlib.Path('end.txt').write_text, 'done')")
-    assert (tmp_path / "end.txt").read_text() == "done"
-
-
-CONTROL_THREAD_AT_EXIT = """\
+# A control thread that is still alive when its channels are closed would delay the exit.
+AT_EXIT = """\
 import atexit, pathlib
 from ipykernel.kernelapp import IPKernelApp
-def save(control=IPKernelApp.instance().control_thread, file=pathlib.Path("alive.txt")):
-    file.write_text(str(control.is_alive()))
-atexit.register(save)"""
+def save(control=IPKernelApp.instance().control_thread, file=pathlib.Path("end.txt")):
+    file.write_text(f"control thread alive: {control.is_alive()}")
+atexit.register(save)
+file = open('left.txt', 'w')
+file.write('all of it')"""
 
 
-def test_control_thread_ends_before_exit_functions_close_its_channels(run, tmp_path):
-    run(CONTROL_THREAD_AT_EXIT)
-    assert (tmp_path / "alive.txt").read_text() == "False"
-
-
-def test_notebook_can_start_processes(run):
-    call = "import subprocess; subprocess.run(['echo', 'hello'], capture_output=True).stdout"
-    pool = "import multiprocessing\nwith multiprocessing.get_context('fork').Pool(2) as pool:\n"
-    assert run(call, f"{pool}    print(pool.map(abs, [-1, -2]))") == ["b'hello\\n'", "[1, 2]\n"]
+def test_open_files_are_flushed_and_exit_functions_run_when_the_kernel_ends(run, tmp_path):
+    run(AT_EXIT)
+    assert (tmp_path / "left.txt").read_text() == "all of it"
+    assert (tmp_path / "end.txt").read_text() == "control thread alive: False"
 
 
 def test_dead_kernel_is_reported_with_its_exit_status(forking_kernels, run):
-    manager = forking_kernels.manager_class()
+    manager = forking_kernels.make_manager()
     # The time limit of a cell is 60 s.
     start_time = time.monotonic()
     with pytest.raises(DeadKernelError):
@@ -133,7 +109,7 @@ def test_dead_kernel_is_reported_with_its_exit_status(forking_kernels, run):
 
 
 def test_process_left_running_by_a_notebook_is_killed_and_reported(forking_kernels, run):
-    manager = forking_kernels.manager_class()
+    manager = forking_kernels.make_manager()
     start = "subprocess.Popen(['sleep', '600'], start_new_session=True).pid"
     (pid,) = run(f"import subprocess; {start}", manager=manager)
     assert manager.process.wait() == 0
@@ -141,70 +117,42 @@ def test_process_left_running_by_a_notebook_is_killed_and_reported(forking_kerne
     assert not psutil.pid_exists(int(pid))
 
 
-WAIT = """\
-import os, time
-while not os.path.exists("go"):
-    time.sleep(0.05)"""
-
-
 @pytest.mark.parametrize("modules", [[], None], ids=["forked", "fresh"])
 def test_kill_all_kills_the_kernels_of_one_batch_only(modules, forking_kernels, run, tmp_path):
-    outcomes = {}
-    batches = {"mine": Kernels(modules), "other": forking_kernels}
+    other = forking_kernels.fork(["-f", str(tmp_path / "k.json")], str(tmp_path), os.environ)
+    mine = Kernels(modules)
 
-    def hang(name):
-        try:
-            run(f"open('{name}', 'w').close()", WAIT, kernels=batches[name])
-            outcomes[name] = "finished"
-        except DeadKernelError:
-            outcomes[name] = "killed"
+    def kill_when_started():
+        while not (tmp_path / "started").exists():
+            time.sleep(0.05)
+        mine.kill_all()
 
-    threads = [threading.Thread(target=hang, args=[name]) for name in batches]
-    for thread in threads:
-        thread.start()
-    while not all((tmp_path / name).exists() for name in batches):
-        time.sleep(0.05)
-    batches["mine"].kill_all()
-    threads[0].join()
-    (tmp_path / "go").touch()
-    threads[1].join()
-    batches["mine"].close()
-    assert outcomes == {"mine": "killed", "other": "finished"}
-
-
-def test_kernel_that_starts_after_kill_all_is_killed(run):
-    kernels = Kernels()
-    kernels.kill_all()
+    thread = threading.Thread(target=kill_when_started)
+    thread.start()
+    with pytest.raises(DeadKernelError):
+        run("open('started', 'w').close()\nimport time; time.sleep(600)", kernels=mine)
+    thread.join()
+    assert other.poll() is None
+    other.kill()
+    # A kernel that starts later is killed too.
     with pytest.raises((DeadKernelError, RuntimeError), match="died"):
-        run("1", kernels=kernels)
-    kernels.close()
+        run("1", kernels=mine)
+    mine.close()
 
 
 def test_kernel_starts_as_a_new_process_if_there_is_no_server(run):
     kernels = Kernels([])
-    kernels.server.close()
+    kernels.server.kill()
+    kernels.server.wait()
     assert run("1 + 1", kernels=kernels) == ["2"]
-
-
-def start(kernels, folder):
-    """Start a kernel without a manager; return it and all child processes of the server."""
-    kernel = kernels.server.start(["-f", str(folder / "k.json")], str(folder), dict(os.environ))
-    return kernel, psutil.Process(kernels.server.process.pid).children(recursive=True)
-
-
-def test_kernel_ends_when_its_owner_closes_the_channel(forking_kernels, tmp_path):
-    kernel, _ = start(forking_kernels, tmp_path)
-    process = psutil.Process(kernel.pid)
-    kernel._channel.close()
-    ended, _ = psutil.wait_procs([process], timeout=60)
-    assert ended
+    kernels.close()
 
 
 def test_server_and_kernels_end_with_the_process_that_started_them(tmp_path):
     code = (
-        "import os, time; from course.execution.kernels import Kernels; k = Kernels([]).server;"
-        f"s = k.start(['-f', {str(tmp_path / 'k.json')!r}], {str(tmp_path)!r}, dict(os.environ));"
-        "print(k.process.pid, s.pid, flush=True); time.sleep(600)"
+        "import os, time; from course.execution.kernels import Kernels; k = Kernels([]);"
+        f"s = k.fork(['-f', {str(tmp_path / 'k.json')!r}], {str(tmp_path)!r}, dict(os.environ));"
+        "print(k.server.pid, s.pid, flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as owner:
         processes = [psutil.Process(int(pid)) for pid in owner.stdout.readline().split()]
@@ -222,49 +170,3 @@ def test_only_packages_that_survive_a_fork_are_preloaded(cells):
     modules = preloadable_modules([notebook])
     assert {"torch.nn", "helpers.lesson", "matplotlib"} <= set(modules)
     assert not {"pandas", "numpy", "tqdm", "local"} & set(modules)
-
-
-TRAINING = """\
-import torch
-from torch import nn
-torch.set_num_threads(2)
-torch.manual_seed(0)
-net = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Flatten(), nn.Linear(16 * 30 * 30, 10))
-X, y = torch.rand(64, 3, 32, 32), torch.arange(64) % 10
-for step in range(3):
-    loss = nn.functional.cross_entropy(net(X), y)
-    # No optimizer: importing one takes two seconds.
-    with torch.no_grad():
-        for parameter, grad in zip(net.parameters(), torch.autograd.grad(loss, net.parameters())):
-            parameter -= 0.1 * grad
-(loss.item(), torch.initial_seed(), torch.get_num_threads())"""
-FIGURE = """\
-import numpy as np
-from matplotlib import pyplot as plt
-rng = np.random.default_rng(0)
-a = rng.random((300, 300))
-plt.plot((a @ a).sum(0))
-plt.title("sums")
-plt.show()"""
-
-
-@pytest.mark.slow
-def test_training_and_figures_equal_those_of_a_new_process(cells, tmp_path):
-    sources = [TRAINING, FIGURE, "undefined"]
-    outputs = []
-    template = cells.notebook(*(cells.code(source, count=None) for source in sources))
-    forking_kernels = Kernels(preloadable_modules([template]))
-    for manager in (forking_kernels.manager_class(), CurrentPythonKernelManager):
-        notebook = cells.notebook(*(cells.code(source, count=None) for source in sources))
-        client = NotebookClient(
-            notebook,
-            kernel_manager_class=manager,
-            allow_errors=True,
-            timeout=120,
-            resources={"metadata": {"path": str(tmp_path)}},
-        )
-        client.execute()
-        outputs.append([cell.outputs for cell in notebook.cells])
-    forking_kernels.close()
-    assert outputs[0] == outputs[1]
-    assert "image/png" in outputs[0][1][0].data

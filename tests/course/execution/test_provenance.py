@@ -1,5 +1,4 @@
 import helpers
-from course.execution import provenance
 from course.execution.provenance import helpers_digest, run_id
 
 
@@ -25,7 +24,3 @@ def test_helpers_digest_depends_on_every_file_but_bytecode(tmp_path, monkeypatch
     assert digest() == before
     (package / "devices.py").write_text("two")
     assert digest() != before
-
-
-def test_versions_lists_the_packages_that_results_depend_on():
-    assert set(provenance.versions()) == {"python", "helpers", "torch", "torchvision", "numpy"}

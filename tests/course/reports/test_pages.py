@@ -4,9 +4,9 @@ import re
 
 import nbformat
 import pytest
+from matplotlib.colors import to_rgb
 
 from course.reports.pages import write_page
-from tests.course.reports.contrast import contrast
 
 BACKGROUND, CODE, ERROR = "#ffffff", "#f5f5f5", "#ffdddd"  # of JupyterLab's light theme
 
@@ -41,6 +41,13 @@ def test_relative_links_open_only_pages_in_the_same_folder(make_page):
     assert '<a href="02_b.html#end">next</a>, lab, last, ' in page
     assert '<a href="https://pytorch.org">torch</a>' in page
     assert '<a href="#above">above</a>' in page
+
+
+def contrast(*colors):
+    """Return the contrast ratio of two colors, as in WCAG 2."""
+    channels = [[channel**2.2 for channel in to_rgb(color)] for color in colors]
+    low, high = sorted(0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in channels)
+    return (high + 0.05) / (low + 0.05)
 
 
 def test_text_colors_have_a_contrast_of_4_5(make_page):
