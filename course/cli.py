@@ -79,12 +79,11 @@ def _build(options: argparse.Namespace) -> int:
     from course.authoring.up_to_date import find_outdated
 
     course = open_course(options.root)
+    if options.check and options.names:
+        raise CourseError("--check compares the whole course. Remove the names, or --check.")
     if options.check:
-        if options.names:
-            raise CourseError("--check compares the whole course. Remove the names, or --check.")
         findings = find_outdated(course)
-        for finding in findings:
-            print(finding, file=sys.stderr)
+        print(*findings, sep="\n", end="\n" if findings else "", file=sys.stderr)
         if not findings:
             print("All notebooks match their sources; nothing was executed.")
         return 1 if findings else 0
@@ -122,14 +121,9 @@ def _run(options: argparse.Namespace) -> int:
 
     # A run that is stopped still writes its report.
     handle_sigterm_as_ctrl_c()
-    return run(
-        open_course(options.root),
-        options.names,
-        [tuple(pair) for pair in options.parameters],
-        out=options.out,
-        jobs=options.jobs,
-        cell_timeout=options.cell_timeout,
-    )
+    settings = {"out": options.out, "jobs": options.jobs, "cell_timeout": options.cell_timeout}
+    parameters = [tuple(pair) for pair in options.parameters]
+    return run(open_course(options.root), options.names, parameters, **settings)
 
 
 def _add_release(commands: argparse._SubParsersAction) -> None:

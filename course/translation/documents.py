@@ -128,8 +128,8 @@ def check_messages(code: str, location: str) -> Iterator[Message]:
     """Yield the texts of a module of `helpers/checks`: those of its calls, hints and success."""
     yield from code_messages(code, location)
     for node in ast.walk(ast.parse(code)):
-        names = [target.id for target in getattr(node, "targets", ()) if hasattr(target, "id")]
-        names += [node.arg] if isinstance(node, ast.keyword) else []
+        targets = [getattr(target, "id", "") for target in getattr(node, "targets", ())]
+        names = [*targets, getattr(node, "arg", "")]
         value = getattr(node, "value", None)
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "read_hints":
             names, value = ["hints"], node.args[0]
@@ -138,8 +138,9 @@ def check_messages(code: str, location: str) -> Iterator[Message]:
             yield Message(text, f"{location}, right", at_runtime=True)
         if isinstance(text, str) and "hints" in names:
             for hint in read_hints(text).values():
-                yield Message(hint.wrong, f"{location}, hint {hint.id}, wrong", at_runtime=True)
-                yield Message(hint.look, f"{location}, hint {hint.id}, look", at_runtime=True)
+                for kind in ("wrong", "look"):
+                    comment = f"{location}, hint {hint.id}, {kind}"
+                    yield Message(getattr(hint, kind), comment, at_runtime=True)
 
 
 def _source_messages(file: Path) -> Iterator[Message]:
