@@ -17,6 +17,7 @@ LINES = {
     "F": ("edges = F.conv2d(images, kernel)", {"images": "cpu", "kernel": "cuda:0"}),
     "G": ("array = scores.numpy()", {"scores": "cuda:0"}),
 }
+DEVICES = ("cpu", "cuda:0", "cuda:1")
 GOALS = {"D": "the table should stay on the CPU", "G": "an array is always in the CPU's memory"}
 
 
@@ -24,21 +25,14 @@ def cases(draw):
     return [{"names": ", ".join(LINES)}]
 
 
-def is_plan(value, case):
-    has_all_lines = isinstance(value, dict) and value.keys() == LINES.keys()
-    return has_all_lines and all(
-        isinstance(move, tuple | list) and len(move) == 2 for move in value.values()
-    )
-
-
 def outcome(f):
     """Return the values of the hint for the first line whose move is wrong."""
     for line, (code, devices) in LINES.items():
-        name, device = f.value[line][0], str(f.value[line][1])
-        after = {*(devices | {name: device}).values()}
+        name, device = f.value[line]
+        after = {*(devices | {name: str(device)}).values()}
         if after != {"cpu" if line in GOALS else "cuda:0"}:
             goal = translate(GOALS.get(line, "the result should be on `cuda:0`"))
-            move = {"line": line, "name": name, "device": device, "code": code, "goal": goal}
+            move = {"line": line, "name": name, "device": str(device), "code": code, "goal": goal}
             return move | {"names": [*devices], "mixes": len(after) > 1 or line == "G"}
     return {}
 
@@ -47,12 +41,10 @@ def right(case):
     return {}
 
 
-returns = ("not-a-plan", is_plan)
+returns = ("not-a-plan", lambda value, case: {*value} == {*LINES})
 mistakes = {
     "no-such-name": lambda f: f.outcome["name"] not in f.outcome["names"] and f.outcome,
-    "no-such-device": lambda f: (
-        f.outcome["device"] not in ("cpu", "cuda:0", "cuda:1") and f.outcome
-    ),
+    "no-such-device": lambda f: f.outcome["device"] not in DEVICES and f.outcome,
     "still-mixes": lambda f: f.outcome["mixes"] and f.outcome,
     "wrong-goal": lambda f: f.outcome,
 }
