@@ -63,9 +63,14 @@ def returns_a_string(i=0):
     return f"cuda:{i}" if torch.cuda.device_count() > i else "cpu"
 
 
-@answers.wrong("wrong-list")
+@answers.wrong("empty-list")
 def all_but_no_cpu():
     return [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
+
+
+@answers.wrong("wrong-list")
+def all_and_the_cpu():
+    return [*map(try_gpu, range(torch.cuda.device_count())), torch.device("cpu")]
 
 
 @answers.wrong("not-a-list")
