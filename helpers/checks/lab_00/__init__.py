@@ -18,5 +18,10 @@ lab = Lab(
         see: Many lanes, one control unit
     stops-early: With {data}, the program stops: {error}.
         -> Build a `SmallComputer` with these data and step through it with `.trace()`.
+    nothing-stored: For x = {x}, the program stores nothing in `y`.
+        -> A result in a register is lost when the computer halts. Which instruction copies it to
+        memory, and does every path through your program reach it?
+    x-changed: The program changes `x` in memory from {x} to {found}.
+        -> The result belongs in `y`. Where does your STORE write?
     """,
 )

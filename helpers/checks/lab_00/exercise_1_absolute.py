@@ -1,7 +1,7 @@
 """Lab 00, exercise 1: a program that stores the absolute value of x in y."""
 
 from helpers.checks.exercise import otherwise
-from helpers.checks.lab_00.shared import NOTHING, a_program, failures, run, y_of
+from helpers.checks.lab_00.shared import NOTHING, a_program, failures_with_y, x_changed, y_of
 
 answers = "absolute()"
 points = 2
@@ -9,6 +9,7 @@ success = "The absolute value of every number."
 section = "ReLU, one instruction at a time"
 returns = a_program
 outcome = y_of
+side_effects = failures_with_y | x_changed
 
 
 def cases(draw):
@@ -21,21 +22,9 @@ def right(case):
     return abs(case.x)
 
 
-side_effects = failures | {
-    "nothing-stored": lambda f: y_of(f) == NOTHING,
-    "x-changed": lambda f: (x := run(f)["x"]) != f.case.x and {"found": x},
-}
-wrong_outcomes = {
-    "wrong-sign": lambda case: -abs(case.x),
-    "relu-instead": lambda case: 0,
-}
+wrong_outcomes = {"wrong-sign": lambda case: -abs(case.x), "relu-instead": lambda case: 0}
 mistakes = {"wrong-value": otherwise}
 hints = """
-nothing-stored: For x = {x}, the program stores nothing in `y`.
-    -> A result in a register is lost when the computer halts. Which instruction copies it to
-    memory, and does every path through your program reach it?
-x-changed: The program changes `x` in memory from {x} to {found}.
-    -> The result belongs in `y`. Where does your STORE write?
 wrong-sign: For x = {x}, the program stores {found} in `y`: the sign is wrong.
     -> Which jump skips the lines that change the sign, and when should it jump?
 relu-instead: For x = {x}, the program stores 0 in `y`.

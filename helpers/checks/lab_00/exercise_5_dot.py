@@ -12,10 +12,9 @@ returns = a_program
 def cases(draw):
     for lanes, n in ((8, 19), (4, 16), (2, 7), (4, 3), (1, 5)):
         x, w = ([draw.randint(2, 20) for _ in range(n)] for _ in "xw")
-        products = [a * b for a, b in zip(x, w, strict=True)]
         data = {"x": x, "w": w, "n": n, "part": [NOTHING] * lanes}
-        case = {"data": data, "lanes": lanes, "n": n, "exact": sum(products)}
-        yield {**case, "first": sum(products[:lanes])}
+        exact = sum(a * b for a, b in zip(x, w, strict=True))
+        yield {"data": data, "lanes": lanes, "n": n, "exact": exact}
 
 
 def parts(f):
@@ -37,22 +36,16 @@ def right(case):
 
 
 side_effects = failures | {
-    "no-parts": lambda f: parts(f) == [NOTHING] * f.case.lanes,
     "every-lane-does-all": lambda f: f.case.lanes > 1 and {*parts(f)} == {f.right},
     "one-part": lambda f: parts(f).count(NOTHING) == f.case.lanes - 1 > 0 and {"parts": parts(f)},
     "parts-missing": lambda f: NOTHING in parts(f) and {"parts": parts(f)},
 }
-wrong_outcomes = {"one-product-each": lambda case: case.first}
 mistakes = {"wrong-sum": lambda f: {"parts": parts(f)}}
 costs = {
-    "work-not-shared": lambda f: (
-        f.case.n >= 4 * f.case.lanes > 4 and share(f) >= 0.6 and {"share": share(f)}
-    )
+    # Here, every lane has four products.
+    "work-not-shared": lambda f: f.case.n == 16 and (s := share(f)) >= 0.6 and {"share": s}
 }
 hints = """
-no-parts: On {lanes} lanes, no lane stores anything in `part`.
-    -> Lane 0 stores its sum in `part[0]`, lane 1 in `part[1]`. Which register can you use as the
-    index?
 every-lane-does-all: On {lanes} lanes, every lane computes the whole sum, {exact}.
     -> All lanes execute the same instructions. Which register differs between lanes, and how can it
     choose the numbers a lane works on?
@@ -61,9 +54,6 @@ one-part: On {lanes} lanes, only one of them stores its part: {parts}.
     lane?
 parts-missing: On {lanes} lanes with n = {n}, some lanes store nothing: {parts}.
     -> A lane without numbers to work on stores a part of 0. Does it reach the STORE?
-one-product-each: On {lanes} lanes with n = {n}, the parts sum to {found}: every lane computes one
-    product only.
-    -> There are more numbers than lanes. Where does a lane continue after its first product?
 wrong-sum: On {lanes} lanes with n = {n}, the parts {parts} sum to {found}, but the dot product is
     {exact}.
     -> Write down for each lane which indices it works on. Does every index from 0 to n - 1 appear

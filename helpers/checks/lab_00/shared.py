@@ -22,21 +22,22 @@ def y_of(f):
     return run(f)["y"]
 
 
-def describe_failure(f, error_type, *, is_endless=False):
-    """Return the values of the hint if the program cannot run to its end for this reason."""
-    text = ", ".join(f"{name} = {value}" for name, value in f.case.data.items())
+def describe_failure(f, error_type, message=""):
+    """Return the values of the hint if the program fails with this type of error and message."""
     try:
         run(f, f.case.get("lanes", 1))
     except error_type as error:
-        message = one_line(error).removeprefix(f"{type(error).__name__}: ")
-        endless = str(LIMIT) in message.replace(",", "")
-        return endless == is_endless and {"data": text, "limit": LIMIT, "error": message}
+        data = ", ".join(f"{name} = {value}" for name, value in f.case.data.items())
+        text = one_line(error).removeprefix(f"{type(error).__name__}: ")
+        return message in text and {"data": data, "limit": LIMIT, "error": text}
     except (MachineError, ProgramError):
         return None
 
 
 failures = {
     "cannot-be-read": lambda f: describe_failure(f, ProgramError),
-    "never-halts": lambda f: describe_failure(f, MachineError, is_endless=True),
+    "never-halts": lambda f: describe_failure(f, MachineError, f"{LIMIT:,} instructions"),
     "stops-early": lambda f: describe_failure(f, MachineError),
 }
+failures_with_y = failures | {"nothing-stored": lambda f: y_of(f) == NOTHING}
+x_changed = {"x-changed": lambda f: (x := run(f)["x"]) != f.case.x and {"found": x}}

@@ -2,6 +2,7 @@
 
 import torch
 
+from helpers.checks.exercise import otherwise
 from helpers.checks.plain import PlainTensor, first, is_tensor
 
 answers = "move_all(tensors, device)"
@@ -15,23 +16,20 @@ DTYPES = (torch.float32, torch.float16, torch.int64, torch.float64)
 def cases(draw):
     for device in [*map(torch.device, draw.devices), draw.device]:
         for count in (draw.randint(2, 5), 0):
-            values = [9 * draw.normal(3, i + 1).values for i in range(count)]
+            places = [draw.devices[i % 2 - 1] for i in range(count)]
             tensors = [
-                PlainTensor(value.to(DTYPES[i % 4]), draw.devices[i % 2 - 1])
-                for i, value in enumerate(values)
+                draw.normal(3, i + 1, device=place, dtype=DTYPES[i % 4])
+                for i, place in enumerate(places)
             ]
-            yield {"tensors": tensors, "device": device, "count": count}
+            yield {"tensors": tensors, "device": device, "wanted": str(device), "count": count}
 
 
-def moved(f):
-    return list(zip(f.case.tensors, f.value, strict=True))
+def right(case):
+    return [PlainTensor(tensor.values, case.wanted) for tensor in case.tensors]
 
 
-def misplaced(f, *, same_device):
-    pairs = [(old, new) for old, new in moved(f) if new.device != str(f.case.device)]
-    if pairs and (pairs[0][0].device == pairs[0][1].device) == same_device:
-        return {"wanted": f.case.device, "found": pairs[0][1].device}
-    return None
+def each(f, row):
+    return first(row(old, new) for old, new in zip(f.case.tensors, f.value, strict=True))
 
 
 def is_list_of_tensors(value, case):
@@ -39,17 +37,22 @@ def is_list_of_tensors(value, case):
 
 
 returns = ("not-a-list", is_list_of_tensors)
-side_effects = {
-    "result-dropped": lambda f: misplaced(f, same_device=True),
-    "different-device": lambda f: misplaced(f, same_device=False),
-    "dtype-changed": lambda f: first(
-        old.dtype != new.dtype and {"before": old.dtype, "after": new.dtype}
-        for old, new in moved(f)
+mistakes = {
+    "different-device": lambda f: each(
+        f, lambda old, new: new.device not in (old.device, f.case.wanted) and {"found": new.device}
     ),
-    "wrong-numbers": lambda f: any(not torch.equal(a.values, b.values) for a, b in moved(f)),
-    "needless-copy": lambda f: any(
-        old.device == str(f.case.device) and not new.is_one_of for old, new in moved(f)
+    "result-dropped": lambda f: each(
+        f, lambda old, new: new.device != f.case.wanted and {"found": new.device}
     ),
+    "dtype-changed": lambda f: each(
+        f, lambda old, new: old.dtype != new.dtype and {"before": old.dtype, "after": new.dtype}
+    ),
+    "wrong-numbers": otherwise,
+}
+costs = {
+    "needless-copy": lambda f: each(
+        f, lambda old, new: old.device == f.case.wanted and not new.is_one_of
+    )
 }
 hints = """
 not-a-list: `move_all` returns {what}, but it should return a list of {count} tensors.

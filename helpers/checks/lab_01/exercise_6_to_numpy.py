@@ -26,11 +26,9 @@ def cases(draw):
 
 def collect(call, case, to_numpy):
     X = case.X.make()
-    facts = call(to_numpy, X, may_fail=True)
-    facts.add(after=X)
-    if isinstance(array := facts.result, np.ndarray) and array.flags.writeable:
-        array += 1
-        facts.add(is_writeable=True)
+    facts = call(to_numpy, X).add(after=X)
+    if isinstance(facts.result, np.ndarray):
+        facts.result += 1
     return facts.add(after_write=X)
 
 
@@ -38,51 +36,32 @@ def right(case):
     return PlainTensor(case.X.values, kind="array")
 
 
-def describe_kind(X):
-    if X.requires_grad:
-        return translate("on {device} that requires a gradient", device=X.device)
-    return translate("on {device}", device=X.device)
-
-
 def describe_change(f):
     """Return what the call changed about its argument; "" if nothing."""
-    if f.case.X.requires_grad and not f.after.requires_grad:
-        return translate("it no longer requires a gradient")
-    moved = f.after.device != f.case.X.device
-    return translate("it is on {device}", device=f.after.device) if moved else ""
+    if f.after.device != f.case.X.device:
+        return translate("it is on {device}", device=f.after.device)
+    changed = f.after.requires_grad != f.case.X.requires_grad
+    return translate("it no longer requires a gradient") if changed else ""
 
 
 def describe_array(array):
-    dtype = str(array.dtype).removeprefix("torch.")
-    return translate("of shape {shape} and type {dtype}", shape=array.shape, dtype=dtype)
+    return translate("of shape {shape} and type {dtype}", shape=array.shape, dtype=array.dtype)
 
 
-errors = {
-    "numpy-refuses": lambda f: (
-        f.error.hint != "not-written"
-        and {"TypeError", "RuntimeError"} & {*f.error.types}
-        and "numpy" in f.error.text
-        and {"kind": describe_kind(f.case.X), "error": f.error.line}
-    )
-}
 returns = ("not-an-array", lambda value, case: getattr(value, "kind", "") == "array")
-side_effects = {
-    "tensor-changed": lambda f: (what := describe_change(f)) and {"what": what},
+side_effects = {"tensor-changed": lambda f: (what := describe_change(f)) and {"what": what}}
+mistakes = {
     "wrong-array": lambda f: (
         (f.value.shape, f.value.dtype) != (f.right.shape, f.right.dtype)
         and {"found": describe_array(f.value), "given": describe_array(f.right)}
     ),
+    "wrong-numbers": otherwise,
 }
-mistakes = {"wrong-numbers": otherwise}
-costs = {
-    "shared-memory": lambda f: not ("is_writeable" in f.own and is_equal(f.after_write, f.case.X))
-}
+costs = {"shared-memory": lambda f: not is_equal(f.after_write, f.case.X)}
 hints = """
 not-an-array: `to_numpy` returns {what}, but it should return a NumPy array.
     -> A list or a tensor can have the same numbers but is not an array. Which method returns an
     array?
-numpy-refuses: For a tensor {kind}, `to_numpy` raises {error}.
-    -> The message says what to call first. Try a tensor of this kind in a cell of your own.
 shared-memory: For a tensor on the CPU, writing to the array also changes the tensor.
     -> An array made from a CPU tensor uses the tensor's memory. Which call makes a copy, and which
     does not?
