@@ -175,8 +175,7 @@ check.exercise_1(add, multiply, score, embed, hide, divide, noise, count_correct
 #     memory first.
 #
 # Write `moves()`. It returns a dictionary: for each letter the name of the tensor to move, as it is
-# in the line of code, and the device to move it to, one of `"cpu"`, `"cuda:0"` and `"cuda:1"`. The
-# check tries each move on the real line.
+# in the line of code, and the device to move it to, one of `"cpu"`, `"cuda:0"` and `"cuda:1"`.
 
 
 # %% exercise=2
