@@ -18,7 +18,6 @@ LINES = {
     "G": ("array = scores.numpy()", {"scores": "cuda:0"}),
 }
 DEVICES = ("cpu", "cuda:0", "cuda:1")
-GOALS = {"D": "the table should stay on the CPU", "G": "an array is always in the CPU's memory"}
 
 
 def cases(draw):
@@ -30,8 +29,10 @@ def outcome(f):
     for line, (code, devices) in LINES.items():
         name, device = f.value[line]
         after = {*(devices | {name: str(device)}).values()}
-        if after != {"cpu" if line in GOALS else "cuda:0"}:
-            goal = translate(GOALS.get(line, "the result should be on `cuda:0`"))
+        if after != {"cpu" if line in "DG" else "cuda:0"}:
+            goal = translate("the result should be on `cuda:0`")
+            goal = translate("the table should stay on the CPU") if line == "D" else goal
+            goal = translate("an array is always in the CPU's memory") if line == "G" else goal
             move = {"line": line, "name": name, "device": str(device), "code": code, "goal": goal}
             return move | {"names": [*devices], "mixes": len(after) > 1 or line == "G"}
     return {}
