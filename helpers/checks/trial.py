@@ -18,7 +18,7 @@ from helpers.checks.machines import machine
 from helpers.checks.probes import Watch
 from helpers.checks.sandbox import ExitCalled, InputCalled, restore_settings
 from helpers.checks.shadowed_names import shadowed_name
-from helpers.explain import explanation_of, sites_of
+from helpers.explain import explanation_of, student_frames
 from helpers.language import translate
 
 # A student's function, as a check receives it.
@@ -207,7 +207,7 @@ class Trial:
             return hints.DEVICE_ERROR.of(name=name, explained=explanation.without_fix)
         line = ""
         with suppress(Exception):
-            line = sites_of(error)[0].line
+            line = student_frames(error.__traceback__)[0].line
         where = f" {translate('It happens in `{line}`.', line=line)}" if line else ""
         return hints.RAISED.of(name=name, error=one_line(error), where=where)
 

@@ -1,93 +1,152 @@
-"""Explain a device error: recognize it, find its cause, and build the explanation."""
+"""Explain a device error: recognize it, find its cause, and build the box with the fix."""
 
 from __future__ import annotations
 
 import ast
 import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
+from html import escape
 
 import torch
 from torch import nn
 
-from helpers.explain import other_fixes
-from helpers.explain.cause import find_mismatch
-from helpers.explain.edits import Fix
-from helpers.explain.explanation import Explanation, join_with_and
-from helpers.explain.messages import MEMORY, MISMATCH, Kind, Message, recognize, recognize_unknown
-from helpers.explain.mismatch_fixes import advise
-from helpers.explain.operands import Operand
-from helpers.explain.source import Site, is_raised_by_python_code, student_sites
-from helpers.explain.values import value_of, with_comprehension_variables
+from helpers.explain.fixes import FIXES, Fix, fix_mismatch
+from helpers.explain.messages import MEMORY, MISMATCH, Kind, Message, recognize
+from helpers.explain.mismatch import Operand, find_mismatch
+from helpers.explain.source import CodeFrame, student_frames
 from helpers.language import translate
 
-_ADVISERS = {
-    "numpy": other_fixes.copy_to_cpu,
-    "pin": other_fixes.copy_to_cpu,
-    "must-be-cpu": other_fixes.copy_integers_to_cpu,
-    "generator": other_fixes.create_generator,
-    "load": other_fixes.add_map_location,
-    "ordinal": other_fixes.replace_missing_device,
-    "name": other_fixes.replace_missing_device,
-}
 _MAX_VARIABLES = 3  # that an out-of-memory explanation names
 _MIN_SIZE = 1 << 20  # bytes; smaller variables do not help to explain the error
+_WIDTH = 100
+# JupyterLab removes `inherit` and `none` from untrusted outputs and then applies its theme to code:
+# only explicit colors are readable in both themes.
+_COLORS = "color:#1a1a1a;background:#F3F8FC"
+Places = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The box that a student reads under a device error, as text and as HTML."""
+
+    title: str  # what went wrong, in a few words
+    line: str  # the failing line; "" if it is not available
+    where: str  # its number, file and function
+    places: Places  # each name in the line with its device, culprit first
+    why: str  # why torch raises the error
+    fix: Fix | None = None  # the change that fixes it, if one was found
+    advice: tuple[str, ...] = ()  # sentences about what to do if there is no fix
+
+    @property
+    def culprit(self) -> str:
+        """The name of the variable on the wrong device; "" if unknown."""
+        return self.places[0][0] if self.places else ""
+
+    @property
+    def without_fix(self) -> str:
+        """The devices and the reason for the error. Checks use it: they must not show the fix."""
+        if not self.line:
+            return self.why
+        if not self.places:
+            return translate("It happens in `{line}`. {why}", line=self.line, why=self.why)
+        places = reduce(_join_with_and, map(_describe, self.places))
+        return translate(
+            "In `{line}`, {places}. {why}", line=self.line, places=places, why=self.why
+        )
+
+    def __repr__(self) -> str:
+        lines = [self.title, *self._failing_line]
+        lines += [f"  - {_describe(place)}" for place in self.places]
+        lines.append(self.why)
+        width = max((len(label) for label, _ in self._change), default=0)
+        for label, code in self._change:
+            if "\n" in code:
+                lines += [label, textwrap.indent(code, "    ")]
+            else:
+                lines.append(f"{label.ljust(width)}  {code}")
+        return "\n".join([*lines, *self.advice])
+
+    def _repr_html_(self) -> str:
+        items = "".join(f"<li>{_to_html(_describe(place))}</li>" for place in self.places)
+        style = f"{_COLORS};font-family:monospace;margin:0.2em 0 0.2em 1em;padding:0"
+        changes = [
+            f'<div>{_to_html(label)}<pre style="{style}">{escape(code)}</pre></div>'
+            for label, code in self._change
+        ]
+        parts = [
+            f"<strong>{escape(self.title)}</strong>",
+            *(f"<br>{_to_html(line)}" for line in self._failing_line),
+            f'<ul style="margin:0.2em 0">{items}</ul>' if items else "<br>",
+            _to_html(self.why),
+            *changes,
+            *(f"<div>{_to_html(line)}</div>" for line in self.advice),
+        ]
+        box = f"border:1px solid #0072B2;{_COLORS};padding:0.6em 1em;margin:0.4em 0"
+        return f'<div role="note" style="{box}">{"".join(parts)}</div>'
+
+    @property
+    def _failing_line(self) -> list[str]:
+        line = textwrap.shorten(self.line, _WIDTH, placeholder=" ...")
+        return [translate("In `{line}` ({where}):", line=line, where=self.where)] if line else []
+
+    @property
+    def _change(self) -> list[tuple[str, str]]:
+        if self.fix is None:
+            return []
+        if self.fix.added:
+            return [(translate("Add before this line:"), self.fix.added)]
+        replace = translate("Replace:")
+        if self.fix.where:
+            replace = translate("Replace in {where}:", where=self.fix.where)
+        return list(zip((replace, translate("with:")), self.fix.shown, strict=True))
+
+
+def _join_with_and(first: str, second: str) -> str:
+    return translate("{first} and {second}", first=first, second=second)
+
+
+def _describe(place: tuple[str, str]) -> str:
+    name, what = place
+    return f"`{name}` {what}" if name else what
+
+
+def _to_html(text: str) -> str:
+    code = f'<code style="{_COLORS}">'
+    pieces = (escape(piece) for piece in text.split("`"))
+    return "".join(f"{code}{p}</code>" if i % 2 else p for i, p in enumerate(pieces))
 
 
 def diagnose(error: BaseException) -> Explanation | None:
     """Return the explanation of `error`; None if it is not a device error."""
     message = recognize(error)
     if message is None:
-        cause = error.__cause__
-        return _unknown_message(error) or (diagnose(cause) if cause is not None else None)
-    kind, sites = message.kind, sites_of(error)
-    if kind is MISMATCH:
-        return _mismatch_explanation(sites, message) or _unknown_cause(sites, message)
-    if kind is MEMORY:
-        return _memory_explanation(sites, message)
-    adviser = _ADVISERS.get(kind.name)
-    for site in sites if adviser else ():
-        advice = adviser(site, message) if site.source and site.node else None
-        if advice is not None:
+        return diagnose(error.__cause__) if error.__cause__ is not None else None
+    kind, frames = message.kind, student_frames(error.__traceback__)
+    if kind is MEMORY and torch.cuda.is_available():
+        return _explain_memory(message, frames)
+    if kind is MISMATCH and (mismatch := find_mismatch(frames, message.devices)) is not None:
+        advice = fix_mismatch(mismatch, dtypes_differ=message.dtypes_differ)
+        places = _places(kind, mismatch.culprits, 2) + _places(kind, mismatch.already_on_target, 1)
+        return _explanation(kind, [mismatch.frame], places, advice.fix, advice.why)
+    build_fix = FIXES.get(kind.name)
+    for frame in frames if build_fix else ():
+        if frame.source and (advice := build_fix(frame, message)) is not None:
             places = _places(kind, advice.places, 2)
-            return _explanation(
-                kind, [site], places, advice.fix, why=translate(kind.why) or advice.why
-            )
-    return _explanation(kind, sites) if kind.advice else _unknown_cause(sites, message)
-
-
-def sites_of(error: BaseException) -> list[Site]:
-    """Return the sites in the student's code that `error` passed through, innermost first."""
-    return [with_comprehension_variables(site) for site in student_sites(error.__traceback__)]
-
-
-def _unknown_message(error: BaseException) -> Explanation | None:
-    """Explain an error with an unknown message about devices, if its line mixes two devices."""
-    message = recognize_unknown(error) if isinstance(error, Exception) else None
-    sites = sites_of(error) if message else []
-    if not sites or is_raised_by_python_code(error, sites[0]):
+            return _explanation(kind, [frame], places, advice.fix, advice.why)
+    if message.dtypes_differ:  # on one device
         return None
-    return _mismatch_explanation(sites, message, certain=True)
+    return _explanation(kind, frames) if kind.advice else _explain_unknown_cause(kind, frames)
 
 
-def _mismatch_explanation(
-    sites: list[Site], message: Message, *, certain: bool = False
-) -> Explanation | None:
-    mismatch = find_mismatch(sites, message.devices, certain=certain)
-    if mismatch is None:
-        return None
-    advice = advise(mismatch, dtypes_differ=message.dtypes_differ)
-    places = _places(MISMATCH, mismatch.culprits, 2) + _places(MISMATCH, mismatch.others, 1)
-    return _explanation(MISMATCH, [mismatch.site], places, advice.fix, why=advice.why)
-
-
-def _memory_explanation(sites: list[Site], message: Message) -> Explanation:
+def _explain_memory(message: Message, frames: list[CodeFrame]) -> Explanation:
     """Explain how much of the GPU's memory is in use, and which variables use most of it."""
-    if not sites or not torch.cuda.is_available():
-        return _explanation(MEMORY, sites)
     number = re.search(r"GPU (\d+)", message.text)
     device = torch.device("cuda", int(number[1]) if number else torch.cuda.current_device())
     sizes: dict[str, int] = {}
-    for name, value in [pair for site in sites for pair in site.names.items()]:
+    for name, value in [pair for frame in frames for pair in frame.names.items()]:
         values = value[:1000] if isinstance(value, list | tuple) else [value]
         if isinstance(value, nn.Module):
             values = [*value.parameters(), *value.buffers()]
@@ -96,87 +155,68 @@ def _memory_explanation(sites: list[Site], message: Message) -> Explanation:
         if size >= _MIN_SIZE and not name.startswith("_"):
             sizes[name] = max(size, sizes.get(name, 0))
     largest = sorted(sizes.items(), key=lambda item: -item[1])[:_MAX_VARIABLES]
-    places = tuple(
-        (name, translate("uses {size}", size=_size_text(size))) for name, size in largest
-    )
-    used = _size_text(torch.cuda.memory_allocated(device))
+    places = tuple((name, translate("uses {size}", size=_size_text(n))) for name, n in largest)
     why = translate(
         "The line needs more memory than is free: {used} is in use on {device}.",
-        used=used,
+        used=_size_text(torch.cuda.memory_allocated(device)),
         device=device,
     )
-    return _explanation(MEMORY, sites, places, why=why)
+    return _explanation(MEMORY, frames, places, why=why)
 
 
-def _size_text(count: float) -> str:
-    """Return a number of bytes with a unit: "1.5 GiB"."""
-    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
-        if count >= 1 << power:
-            return f"{count / (1 << power):.1f} {unit}"
-    return translate("{count:.0f} bytes", count=count)
+def _size_text(count: int) -> str:
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.1f} MiB"
 
 
-def _unknown_cause(sites: list[Site], message: Message) -> Explanation:
+def _explain_unknown_cause(kind: Kind, frames: list[CodeFrame]) -> Explanation:
     """Return an explanation without a culprit, with advice on how to find it."""
     why = translate(
         "This is a device error, but the explainer cannot tell which of your variables causes it."
     )
-    if message.devices:
-        devices = reduce(join_with_and, message.devices[:2])
-        why = translate(
-            "This is a device error ({devices}), but the explainer cannot tell which of your "
-            "variables causes it.",
-            devices=devices,
-        )
-    names = ", ".join(_names_in(sites[0]) if sites else []) or "net, x"
-    advice = translate(
-        "List the devices: `from helpers.devices import where`, then `where({names})`.", names=names
-    )
-    return _explanation(message.kind, sites, why=why, advice=(advice,))
-
-
-def _names_in(site: Site) -> list[str]:
     kinds = (torch.Tensor, nn.Module, torch.optim.Optimizer)
-    nodes = ast.walk(site.statement) if site.statement else ()
+    nodes = ast.walk(frames[0].statement) if frames and frames[0].source else ()
     names = dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name))
-    return [name for name in names if isinstance(value_of(ast.Name(name), site.names), kinds)]
+    names = [name for name in names if isinstance(frames[0].names.get(name), kinds)]
+    advice = translate(
+        "List the devices: `from helpers.devices import where`, then `where({names})`.",
+        names=", ".join(names) or "net, x",
+    )
+    return _explanation(kind, frames, why=why, advice=(advice,))
 
 
-def _places(kind: Kind, operands: tuple[Operand, ...], limit: int) -> tuple[tuple[str, str], ...]:
+def _places(kind: Kind, operands: Sequence[Operand], limit: int) -> Places:
     """Return descriptions of up to `limit` operands, one for each network or list."""
-    by_node: dict[str, Operand] = {}
+    unique: dict[str, Operand] = {}
     for operand in operands:
-        by_node.setdefault(ast.dump(operand.node), operand)
-    places = [_place(kind, operand) for operand in list(by_node.values())[:limit]]
-    hidden_count = len(by_node) - limit
+        unique.setdefault(ast.dump(operand.node), operand)
+    places = []
+    for operand in list(unique.values())[:limit]:
+        what = translate("is on {device}", device=operand.device)
+        if kind.name == "load":
+            saved, moved = translate("was saved on a GPU"), translate("is loaded to a GPU")
+            what = moved if operand.moved else saved
+        elif not operand.text:
+            what = translate("the numbers are drawn on {device}", device=operand.device)
+        places.append((operand.text, what))
+    hidden_count = len(unique) - limit
     if hidden_count > 0 and limit > 1:
         name, what = places[-1]
         places[-1] = (name, translate("{what}, and {more} more", what=what, more=hidden_count))
     return tuple(places)
 
 
-def _place(kind: Kind, operand: Operand) -> tuple[str, str]:
-    if kind.name == "load":
-        if operand.moved:
-            return operand.text, translate("is loaded to a GPU")
-        return operand.text, translate("was saved on a GPU")
-    if not operand.text:
-        return "", translate("the numbers are drawn on {device}", device=operand.device)
-    return operand.text, translate("is on {device}", device=operand.device)
-
-
 def _explanation(
     kind: Kind,
-    sites: list[Site],
-    places: tuple[tuple[str, str], ...] = (),
+    frames: list[CodeFrame],
+    places: Places = (),
     fix: Fix | None = None,
-    *,
     why: str = "",
     advice: tuple[str, ...] = (),
 ) -> Explanation:
-    """Build an explanation for the line of the first of `sites`."""
-    line, where = (sites[0].line, sites[0].where) if sites and sites[0].line else ("", "")
+    """Build an explanation for the line of the first of `frames`."""
+    line, where = (frames[0].line, frames[0].where) if frames and frames[0].line else ("", "")
     if not advice and fix is None:
         advice = tuple(map(translate, kind.advice))
-    why = why or translate(kind.why)
-    return Explanation(translate(kind.title), line, where, places, why, fix, advice)
+    return Explanation(
+        translate(kind.title), line, where, places, why or translate(kind.why), fix, advice
+    )

@@ -10,14 +10,9 @@ import torch
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of device error.
+    """One kind of device error: the pattern of its messages in torch 2.11 to 2.14, and texts.
 
-    Attributes:
-        name: a short identifier.
-        pattern: a regular expression that its messages match, in torch 2.11 to 2.14.
-        title: what went wrong, in a few words.
-        why: why torch raises the error; "" if it depends on the line.
-        advice: what to do if no fix was found.
+    `why` is "" if the reason depends on the line; `advice` is for lines without a fix.
     """
 
     name: str
@@ -148,47 +143,22 @@ class Message:
     kind: Kind
     devices: tuple[str, ...] = ()
     text: str = ""
-    dtypes_differ: bool = False  # in addition to the devices
+    dtypes_differ: bool = False  # the devices may differ too
 
 
 def recognize(error: BaseException) -> Message | None:
-    """Parse the message of a device error; return None for any other error."""
+    """Return the content of a message about devices; None for any other error."""
+    text = str(error)
     if not isinstance(error, Exception):
         return None
-    text = str(error)
-    devices = tuple(dict.fromkeys(name.lower() for name in _DEVICE_NAMES.findall(text)))
-    if isinstance(error, torch.OutOfMemoryError):
-        return Message(MEMORY, devices, text)
-    if types := _INPUT_TYPES.search(text):
-        return _from_tensor_types(text, *types.groups())
-    kinds = (kind for kind in KINDS if re.search(kind.pattern, text, re.IGNORECASE))
-    kind = next(kinds, None)
-    return Message(kind, devices, text) if kind else None
-
-
-def recognize_unknown(error: Exception) -> Message | None:
-    """Return a message for an unknown text that may be about devices.
-
-    The text mentions a device, or two data types of tensors that may also be on two devices. An
-    error about a name that does not exist, such as `optimizer.device`, does not count.
-    """
-    if isinstance(error, AttributeError | NameError | LookupError):
-        return None
-    if _INPUT_TYPES.search(str(error)):
-        return Message(MISMATCH, dtypes_differ=True)
-    mentioned = re.search(r"\b(devices?|cuda|gpu|cpu|mps|xpu)\b", str(error), re.IGNORECASE)
-    return Message(MISMATCH) if mentioned else None
-
-
-def _from_tensor_types(text: str, first: str, second: str) -> Message | None:
-    """Read the devices from tensor types such as `torch.cuda.FloatTensor` or `MPSFloatType`."""
-
-    def split(name: str) -> tuple[str, str]:
-        place = re.search(r"cuda|xpu|mps", name, re.IGNORECASE)
-        dtype = re.search(r"[A-Z][a-z0-9]+(?=Tensor|Type)", name)
-        return place.group().lower() if place else "cpu", dtype.group() if dtype else name
-
-    (device, dtype), (other_device, other_dtype) = split(first), split(second)
-    if device == other_device and first != second:
-        return None  # two data types on one device
-    return Message(MISMATCH, (device, other_device), text, dtypes_differ=dtype != other_dtype)
+    if types := _INPUT_TYPES.search(text):  # `torch.cuda.FloatTensor`, or `MPSFloatType`
+        found = [re.search("cuda|xpu|mps", name, re.IGNORECASE) for name in types.groups()]
+        devices = [name[0].lower() if name else "cpu" for name in found]
+        dtypes = {re.sub(r".*\.|MPS|Tensor|Type", "", name) for name in types.groups()}
+        return Message(MISMATCH, tuple(dict.fromkeys(devices)), text, len(dtypes) > 1)
+    for kind in KINDS:
+        is_full = kind is MEMORY and isinstance(error, torch.OutOfMemoryError)
+        if is_full or re.search(kind.pattern, text, re.IGNORECASE):
+            names = dict.fromkeys(name.lower() for name in _DEVICE_NAMES.findall(text))
+            return Message(kind, tuple(names), text)
+    return None
