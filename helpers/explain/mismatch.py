@@ -143,18 +143,18 @@ def _target(group: list[Operand]) -> torch.device:
 
 def _came_from(inner: DeviceMismatch, outer: DeviceMismatch) -> bool:
     """Return whether the culprit of `inner` was passed in by the line of `outer`."""
-    culprit = inner.culprits[0]
+    culprit, frame = inner.culprits[0], inner.frame
     passed = [o.value for c in outer.culprits for o in (c, *c.inputs)]
-    if culprit.value is not None and any(value is culprit.value for value in passed):
-        return True
-    definition = inner.frame.definition_of(ast.unparse(culprit.node))
-    parts = ast.walk(definition.value) if definition else ()
-    is_created = any(is_factory(inner.frame, part) for part in parts)
-    if is_created or isinstance(culprit.holder, nn.Module):
-        return False
-    return any(
-        o.device == culprit.device and not isinstance(o.holder, nn.Module) for o in outer.culprits
-    )
+    is_passed = culprit.value is not None and any(value is culprit.value for value in passed)
+    if isinstance(culprit.holder, nn.Module):
+        return is_passed
+    name = next((n.id for n in ast.walk(culprit.node) if isinstance(n, ast.Name)), "")
+    definition = frame.definition_of(name)
+    if definition and any(is_factory(frame, part) for part in ast.walk(definition.value)):
+        return False  # the function created it
+    others = (o for o in outer.culprits if not isinstance(o.holder, nn.Module))
+    is_local = definition or name in frame.arguments
+    return bool(is_local) and (is_passed or any(o.device == culprit.device for o in others))
 
 
 def operands(frame: CodeFrame, node: ast.AST) -> tuple[list[Operand], list[Operand]]:

@@ -39,18 +39,10 @@ class Source:
     """The text of one cell or file, with its syntax tree and each node's parents."""
 
     def __init__(self, filename: str, text: str) -> None:
-        self.filename = filename
-        self.text = text
-        self.lines = text.split("\n")
+        self.filename, self.text, self.lines = filename, text, text.split("\n")
         self.tree = ast.parse(text)
-        self._parents = {
-            child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)
-        }
-
-    @classmethod
-    def of(cls, filename: str, module_globals: dict | None = None) -> Source | None:
-        """Return the source of `filename`; None if it is not available or not valid Python."""
-        return cls.parse(filename, "".join(linecache.getlines(filename, module_globals)))
+        nodes = list(ast.walk(self.tree))
+        self._parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
 
     @classmethod
     @lru_cache(maxsize=8)
@@ -84,11 +76,6 @@ class Source:
     def statement_of(self, node: ast.AST | None) -> ast.stmt | None:
         """Return the innermost statement that contains `node`, or `node` itself."""
         return next((n for n in [node, *self.parents(node)] if isinstance(n, ast.stmt)), None)
-
-    def scope_of(self, node: ast.AST) -> ast.AST:
-        """Return the function that contains `node`, or the whole tree."""
-        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-        return next((n for n in self.parents(node) if isinstance(n, kinds)), self.tree)
 
     def find(self, code: CodeType, lasti: int, lineno: int) -> ast.AST | None:
         """Return the node that instruction `lasti` of `code` was computing."""
@@ -157,23 +144,19 @@ class CodeFrame:
 
     def nodes_above(self, kind: type[ast.AST]) -> list[Any]:
         """Return the nodes of a kind above the failing line, in the same function or cell."""
-        scope = self.source.scope_of(self.statement)
-        return [
-            node
-            for node in ast.walk(scope)
-            if isinstance(node, kind)
-            and node.lineno < self.statement.lineno
-            and self.source.scope_of(node) is scope
-        ]
+
+        def scope_of(node: ast.AST) -> ast.AST:
+            kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
+            return next(n for n in self.source.parents(node) if isinstance(n, kinds))
+
+        scope, end = scope_of(self.statement), self.statement.lineno
+        nodes = (node for node in ast.walk(scope) if isinstance(node, kind) and node.lineno < end)
+        return [node for node in nodes if scope_of(node) is scope]
 
     def definition_of(self, name: str) -> ast.Assign | None:
         """Return the last `name = ...` above the failing line, in the same function or cell."""
-        assignments = [
-            node
-            for node in self.nodes_above(ast.Assign)
-            if [ast.unparse(target) for target in node.targets] == [name]
-        ]
-        return max(assignments, key=lambda node: node.lineno, default=None)
+        nodes = [n for n in self.nodes_above(ast.Assign) if ast.unparse(n.targets[0]) == name]
+        return max(nodes, key=lambda node: node.lineno, default=None)
 
     def value_of(self, node: ast.AST | None) -> Any:
         """Return the value of an expression; MISSING if evaluating it would run code."""
@@ -202,17 +185,15 @@ def student_frames(traceback: TracebackType | None) -> list[CodeFrame]:
     return [with_comprehension_variables(frame) for frame in reversed(frames)]
 
 
-def _code_frame(traceback: TracebackType, timed_code: str = "") -> CodeFrame:
+def _code_frame(traceback: TracebackType, timed_code: str) -> CodeFrame:
     frame, lineno = traceback.tb_frame, traceback.tb_lineno
     filename = frame.f_code.co_filename
-    source = Source.of(filename, frame.f_globals)
-    if source is None and filename.startswith("<timed"):
-        source = Source.parse(filename, timed_code)
+    text = "".join(linecache.getlines(filename, frame.f_globals))
+    source = Source.parse(filename, text or (timed_code if filename.startswith("<timed") else ""))
     node = source.find(frame.f_code, traceback.tb_lasti, lineno) if source else None
-    source = source if node is not None else None
-    statement = source.statement_of(node) if source else None
+    statement = source.statement_of(node) if node else None
     names = ChainMap(frame.f_locals, frame.f_globals)
-    return CodeFrame(frame, lineno, source, node, statement, names)
+    return CodeFrame(frame, lineno, source if node else None, node, statement, names)
 
 
 def with_comprehension_variables(frame: CodeFrame) -> CodeFrame:
@@ -221,10 +202,9 @@ def with_comprehension_variables(frame: CodeFrame) -> CodeFrame:
     Since Python 3.12, a comprehension has no frame, and its variables are gone when the error is
     handled. Instead of the element that failed, the first element of the list is used.
     """
-    if frame.source is None or len(frame.names.maps) > 2:
-        return frame
     names: ChainMap[str, object] = frame.names
-    for comprehension in reversed(list(frame.source.parents(frame.node))):
+    outer = list(frame.source.parents(frame.node)) if frame.source and len(names.maps) == 2 else []
+    for comprehension in reversed(outer):
         if isinstance(comprehension, ast.ListComp | ast.SetComp | ast.DictComp):
             for loop in comprehension.generators:
                 items = _value_of(loop.iter, names)
@@ -238,7 +218,7 @@ def with_comprehension_variables(frame: CodeFrame) -> CodeFrame:
 def _unpack(target: ast.expr, value: Any) -> dict[str, object]:
     if isinstance(target, ast.Name):
         return {target.id: value}
-    parts = list(getattr(target, "elts", ()))
+    parts = getattr(target, "elts", [])
     values = [*value] if isinstance(value, list | tuple) else []
     values += [MISSING] * len(parts)
     return {name: part for inner in map(_unpack, parts, values) for name, part in inner.items()}
@@ -266,9 +246,8 @@ def _value_of(node: ast.AST | None, names: Mapping[str, object]) -> Any:
             return _item(_value_of(base, names), _value_of(key, names))
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
             return -value
-        case ast.Call(func=func, args=[ast.Constant() as name, *more], keywords=[]):
-            if _value_of(func, names) is torch.device:
-                return as_device(name.value, _value_of(more[0], names) if more else None)
+        case ast.Call(func=function, args=[ast.Constant(value=name)], keywords=[]):
+            return as_device(name) if _value_of(function, names) is torch.device else MISSING
     return MISSING
 
 
@@ -278,8 +257,8 @@ def _attribute(base: Any, attr: str) -> Any:
             warnings.simplefilter("ignore")  # reading .grad of a non-leaf tensor warns
             return getattr(base, attr) if attr in _TENSOR_ATTRIBUTES else MISSING
     if isinstance(base, nn.Module):
-        tables = (vars(base), base._parameters, base._buffers, base._modules)
-        return next((table[attr] for table in tables if attr in table), MISSING)
+        tables = ChainMap(vars(base), base._parameters, base._buffers, base._modules)
+        return tables.get(attr, MISSING)
     if isinstance(base, ModuleType):
         return vars(base).get(attr, MISSING)
     value = inspect.getattr_static(base, attr, MISSING)
@@ -289,17 +268,14 @@ def _attribute(base: Any, attr: str) -> Any:
 def _item(base: Any, key: Any) -> Any:
     if isinstance(base, nn.Sequential | nn.ModuleList | nn.ModuleDict):
         base = base._modules if isinstance(key, str) else list(base._modules.values())
+    kind = next((kind for kind in (dict, list, tuple) if isinstance(base, kind)), None)
     try:
-        if isinstance(base, dict):
-            return dict.get(base, key, MISSING)
-        if isinstance(base, list | tuple) and isinstance(key, int):
-            return (list if isinstance(base, list) else tuple).__getitem__(base, key)
-    except (IndexError, TypeError):
-        pass
-    return MISSING
+        return kind.__getitem__(base, key) if kind else MISSING
+    except (LookupError, TypeError):
+        return MISSING
 
 
-def as_device(value: Any, index: Any = None) -> torch.device | None:
+def as_device(value: Any) -> torch.device | None:
     """Return the device of `value`: a device, its name or index, or a tensor; None for others.
 
     A GPU without an index, as in "cuda", gets index 0.
@@ -309,9 +285,8 @@ def as_device(value: Any, index: Any = None) -> torch.device | None:
     if isinstance(value, bool) or not isinstance(value, str | int | torch.device):
         return None
     try:
-        device = torch.device(value, index) if isinstance(index, int) else torch.device(value)
+        device = torch.device(value)
     except RuntimeError:
         return None
-    if device.type in ("cpu", "meta") or device.index is not None:
-        return device
-    return torch.device(device.type, 0)
+    has_index = device.type in ("cpu", "meta") or device.index is not None
+    return device if has_index else torch.device(device.type, 0)
