@@ -9,7 +9,7 @@ import ast
 import difflib
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import nn
@@ -286,8 +286,7 @@ def _line_before(frame: CodeFrame, operand: Operand, to: str) -> str:
             return pattern.format(name=name, to=to)
         return "" if isinstance(holder, tuple) else f"{operand.text} = {operand.text}.to({to})"
     if can_assign and not operand.is_trainable_leaf:
-        names = _loop_variables(frame, name) or [name]
-        return f"{', '.join(names)} = {', '.join(f'{n}.to({to})' for n in names)}"
+        return f"{name} = {name}.to({to})"
     # The line would write into a moved copy of `x.total += y`, `x[0] = y` or `x.grad.zero_()`.
     outer = next(frame.source.parents(node))
     is_modified = (
@@ -318,34 +317,18 @@ def _can_assign(frame: CodeFrame, name: ast.Name) -> bool:
     return not frame.in_function or name.id in code.co_varnames + code.co_cellvars
 
 
-def _loop_variables(frame: CodeFrame, name: str) -> list[str]:
-    """Return both names of `for X, y in loader:`, to move the batch together; else []."""
-    for outer in frame.source.parents(frame.statement):
-        for part in ast.walk(outer.target) if isinstance(outer, ast.For) else ():
-            names = [e.id for e in getattr(part, "elts", ()) if isinstance(e, ast.Name)]
-            if name in names and len(names) == len(part.elts) == 2:
-                pair = [frame.names.get(n) for n in names]
-                if all(isinstance(t, torch.Tensor) and t.device == pair[0].device for t in pair):
-                    return names
-    return []
-
-
 def copy_to_cpu(frame: CodeFrame, message: Message) -> Advice | None:
     """Return a fix that copies to the CPU the tensors that NumPy, pinning or `lengths` needs."""
-    known, unknown = operands(frame, frame.node)
-    culprits = [o for o in known if o.device.type != "cpu"]
-    if not culprits and len(unknown) == 1 and message.devices:
-        culprits = [replace(unknown[0], device=as_device(message.devices[0]))]
-    if not culprits:
-        return None
+    known = [o for o in operands(frame, frame.node) if o.device]
+    culprits = [o for o in known if o.device != _CPU]
+    method = getattr(getattr(frame.node, "func", None), "attr", "")
+    if method in ("numpy", "pin_memory", "apply_", "map_"):
+        node, inputs = frame.node.func.value, [i for o in culprits for i in (o, *o.inputs)]
+        device = culprits[0].device if culprits else as_device(message.devices[0])
+        culprits = [Operand(frame.source.segment(node), device, node, inputs=tuple(inputs))]
     if message.kind.name == "must-be-cpu":  # it needs only the integers there
         tensors = [o for o in culprits if isinstance(o.value, torch.Tensor)]
         culprits = [o for o in tensors if not o.value.is_floating_point()][-1:] or culprits
-    method = getattr(getattr(frame.node, "func", None), "attr", "")
-    if method in ("numpy", "pin_memory", "apply_", "map_"):
-        receiver, inputs = frame.node.func.value, [i for o in culprits for i in (o, *o.inputs)]
-        text = frame.source.segment(receiver)
-        culprits = [Operand(text, culprits[0].device, receiver, inputs=tuple(inputs))]
     edits: Edits = {}
     for operand in culprits:
         values = [o.value for o in (operand, *operand.inputs)]
@@ -355,22 +338,21 @@ def copy_to_cpu(frame: CodeFrame, message: Message) -> Advice | None:
         if isinstance(operand.holder, list | tuple):
             items = frame.source.segment(operand.node)
             edits[operand.node] = f"[item{suffix} for item in {items}]"
-    return Advice(_make_fix(frame.source, edits, frame.statement), culprits)
+    return Advice(_make_fix(frame.source, edits, frame.statement), culprits) if culprits else None
 
 
 def create_generator(frame: CodeFrame, message: Message) -> Advice | None:
     """Return a fix that creates the generator on the device of the random numbers."""
-    known, _ = operands(frame, frame.node)
+    known = [o for o in operands(frame, frame.node) if o.device]
     generator = next((o for o in known if isinstance(o.value, torch.Generator)), None)
     if generator is None:
         return None
     target, code = _CPU, "'cpu'"
-    if generator.device.type == "cpu":
-        keywords = {k.arg: k.value for k in getattr(frame.node, "keywords", ())}
-        device = as_device(frame.value_of(keywords.get("device")))
-        on_gpu = [o.device for o in known if o.device.type != "cpu"]
-        target = device or next(iter(on_gpu), as_device("cuda"))
-        code = frame.source.segment(keywords["device"]) if device else _device_code(frame, target)
+    if generator.device == _CPU:
+        keyword = next((k for k in getattr(frame.node, "keywords", ()) if k.arg == "device"), None)
+        device = as_device(frame.value_of(keyword.value)) if keyword else None
+        target = device or next((o.device for o in known if o.device != _CPU), as_device("cuda"))
+        code = frame.source.segment(keyword.value) if device else _device_code(frame, target)
     places = [generator, Operand("", target, frame.node)]
     definition = frame.definition_of(generator.text)
     for call in ast.walk(definition.value) if definition else ():
@@ -411,7 +393,9 @@ def replace_missing_device(frame: CodeFrame, message: Message) -> Advice | None:
         device = as_device(frame.value_of(arguments[0])) if arguments else None
         code = "'cpu'" if device == _CPU else code
         edits = {call: f"{frame.source.segment(call.func.value)}.to({code})"}
-    places = [o for o in operands(frame, frame.node)[0] if not o.created][:1] if method else []
+    places = (
+        [o for o in operands(frame, frame.node) if o.device and not o.created][:1] if method else []
+    )
     available = ", ".join(["cpu", *(f"cuda:{i}" for i in range(min(count, 4)))])
     why = translate(
         "The devices that torch can use on this machine: {available}.", available=available

@@ -66,7 +66,7 @@ class DeviceMismatch:
     already_on_target: list[Operand]
 
 
-def find_mismatch(frames: list[CodeFrame], devices: tuple[str, ...] = ()) -> DeviceMismatch | None:
+def find_mismatch(frames: list[CodeFrame], devices: tuple[str, ...]) -> DeviceMismatch | None:
     """Return the mismatch that caused an error, in the line where it has to be fixed.
 
     The search starts at the innermost of `frames` with two devices. If its culprit was passed as an
@@ -95,35 +95,25 @@ def mismatch_in(frame: CodeFrame, devices: tuple[str, ...] = ()) -> DeviceMismat
     """Return the mismatch in the failing expression; None if everything is on one device.
 
     Tensors without dimensions, which torch accepts from the CPU in most operations, count only if
-    nothing else explains the error.
+    nothing else explains the error. If `x` is on cuda:0 in `x + load()`, and `devices` are cuda:0
+    and cpu, then `load()` is on the CPU.
     """
     groups = []
     for node in dict.fromkeys((frame.node, frame.statement)) if frame.source else ():
-        known, unknown = operands(frame, node)
-        for pool in (known, _infer_unknown_device(known, unknown, devices)):
-            groups.append([o for o in pool if not _is_accepted(o, pool)])
-    groups += [operands(frame, frame.node)[0]] if frame.source else []
+        pool = operands(frame, node)
+        known = [o for o in pool if o.device and not _is_accepted(o, pool)]
+        unknown = [o for o in pool if not o.device]
+        groups.append(known)
+        others = {as_device(name) for name in devices} - {o.device for o in known}
+        if len(unknown) == len(others) == 1 and len(devices) == 2:
+            groups.append([*known, replace(unknown[0], device=others.pop())])
+    groups += [[o for o in operands(frame, frame.node) if o.device]] if frame.source else []
     for group in groups:
         if len({o.device for o in group}) > 1:
             target = _target(group)
             culprits = [o for o in group if o.device != target]
             return DeviceMismatch(frame, target, culprits, [o for o in group if o.device == target])
     return None
-
-
-def _infer_unknown_device(
-    known: list[Operand], unknown: list[Operand], devices: tuple[str, ...]
-) -> list[Operand]:
-    """Return `known` and the one operand of `unknown`, with its device inferred; [] if impossible.
-
-    If `x` is on cuda:0 in `x + load()`, and the message names cuda:0 and cpu, then `load()` is on
-    the CPU.
-    """
-    places = {o.device for o in known if not _is_accepted(o, known)}
-    other = set(map(as_device, devices)) - places
-    if len(unknown) == len(places) == len(other) == 1 and len(devices) == 2:
-        return [*known, replace(unknown[0], device=other.pop())]
-    return []
 
 
 def _is_accepted(operand: Operand, pool: list[Operand]) -> bool:
@@ -157,10 +147,10 @@ def _came_from(inner: DeviceMismatch, outer: DeviceMismatch) -> bool:
     return bool(is_local) and (is_passed or any(o.device == culprit.device for o in others))
 
 
-def operands(frame: CodeFrame, node: ast.AST) -> tuple[list[Operand], list[Operand]]:
-    """Return the operands of the failing expression `node`, in source order, as two lists.
+def operands(frame: CodeFrame, node: ast.AST) -> list[Operand]:
+    """Return the operands of the failing expression `node`, in source order.
 
-    The second list has the results of the student's functions, whose device is unknown.
+    The devices of the results of the student's own functions are None.
     """
     match node:
         case ast.For(iter=iterated):
@@ -168,32 +158,31 @@ def operands(frame: CodeFrame, node: ast.AST) -> tuple[list[Operand], list[Opera
         case ast.With(items=items):
             nodes = [item.context_expr for item in items]
         case ast.Assign(targets=targets, value=value):
-            nodes = [t for t in targets if isinstance(t, ast.Subscript)]
             # w.grad = gradient: torch compares the gradient's device with w's
-            nodes += [t.value for t in targets if isinstance(t, ast.Attribute) and t.attr == "grad"]
-            nodes.append(value)
+            owners = [t.value for t in targets if getattr(t, "attr", "") == "grad"]
+            nodes = [*(t for t in targets if isinstance(t, ast.Subscript)), *owners, value]
         case ast.stmt():  # without its body
             nodes = [n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)]
         case _:
             nodes = [node]
-    found = [o for node in nodes for o in _collect(frame, node, top=True)]
-    return [o for o in found if o.device is not None], [o for o in found if o.device is None]
+    return [o for node in nodes for o in _collect(frame, node, top=True)]
 
 
 def _collect(frame: CodeFrame, node: ast.AST, *, top: bool = False) -> list[Operand]:
     value = frame.value_of(node)
     if value is not MISSING:
         return list(_tensors_in(frame, frame.source.segment(node), value, node))
+    unknown = Operand(frame.source.segment(node) if isinstance(node, ast.expr) else "", None, node)
     match node:
         case ast.Call():
             return _operands_of_call(frame, node, top=top)
         case ast.Subscript(value=base, slice=key):
             indices = [replace(o, index=True) for o in _collect(frame, key)]
-            return (_collect(frame, base) or _unknown_operand(frame, node)) + indices
+            return (_collect(frame, base) or [unknown]) + indices
         case ast.Attribute(attr=attr) if attr in _NOT_TENSORS.split():
             return []
         case ast.Attribute(value=base):
-            return _collect(frame, base) or _unknown_operand(frame, node)
+            return _collect(frame, base) or [unknown]
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
             return []
         case ast.Lambda() | ast.FormattedValue():
@@ -206,38 +195,27 @@ def _operands_of_call(frame: CodeFrame, call: ast.Call, *, top: bool) -> list[Op
     if is_factory(frame, call) and not top:
         device = as_device(device_argument(frame, call) or torch.get_default_device())
         return [Operand(text, device, call, created=True)]
-    arguments = [
-        o
-        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
-        for o in _collect(frame, argument)
-    ]
+    parts = [*call.args, *(keyword.value for keyword in call.keywords)]
+    arguments = [o for part in parts for o in _collect(frame, part)]
     if isinstance(function, nn.Module):
         network = list(_tensors_in(frame, frame.source.segment(call.func), function, call.func))
         if top or len({o.device for o in network}) != 1:
             return network + arguments
-        inputs = tuple(o for o in network + arguments if o.device is not None)
+        inputs = tuple(o for o in network + arguments if o.device)
         return [Operand(text, network[0].device, call, None, function, inputs=inputs)]
     if not isinstance(call.func, ast.Attribute):
-        # A function of torch by its own name, such as `relu(x)`.
-        is_torch = str(getattr(function, "__module__", "")).startswith("torch")
-        is_torch = is_torch and callable(function)
-        return arguments if top or is_torch else _unknown_operand(frame, call)
+        is_torch = str(getattr(function, "__module__", "")).startswith("torch")  # `relu(x)`
+        name = getattr(call.func, "id", "")
+        is_number = name in vars(builtins) and name not in _TENSOR_BUILTINS  # `len(x)`
+        return arguments if top or is_torch else [] if is_number else [Operand(text, None, call)]
     receiver, method = _collect(frame, call.func.value), call.func.attr
     if method in _MOVES and not top:
         device = device_argument(frame, call)
         return [Operand(text, device, call, moved=True)] if device else []
+    is_known = isinstance(frame.value_of(call.func.value), ModuleType | torch.Tensor)
     if method in _NOT_TENSORS.split() and not top:
         return []
-    is_known = isinstance(frame.value_of(call.func.value), ModuleType | torch.Tensor)
-    return receiver + arguments if top or receiver or is_known else _unknown_operand(frame, call)
-
-
-def _unknown_operand(frame: CodeFrame, node: ast.AST) -> list[Operand]:
-    """Return an operand on an unknown device; none for a call such as `len(x)`."""
-    function = node.func.id if isinstance(getattr(node, "func", None), ast.Name) else ""
-    if function in vars(builtins) and function not in _TENSOR_BUILTINS:
-        return []
-    return [Operand(frame.source.segment(node), None, node)]
+    return receiver + arguments if top or receiver or is_known else [Operand(text, None, call)]
 
 
 def _tensors_in(
