@@ -42,9 +42,9 @@ def main() -> None:
 
 def unreachable() -> bool:
     """Return True if no CIFAR-10 server accepts a connection."""
-    servers = importlib.import_module("helpers.cifar10.official").servers(None)
-    probe = importlib.import_module("helpers.cifar10.connections").ConnectionProbe(servers, 3)
-    return all(probe.failure(url) for url in servers)
+    download = importlib.import_module("helpers.cifar10.download")
+    servers = download.servers()
+    return len(download.find_unreachable(servers, 3)) == len(servers)
 
 
 if __name__ == "__main__":

@@ -8,18 +8,7 @@ from torch import Tensor
 
 from helpers.language import translate
 
-CLASSES = (
-    "airplane",
-    "automobile",
-    "bird",
-    "cat",
-    "deer",
-    "dog",
-    "frog",
-    "horse",
-    "ship",
-    "truck",
-)
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 IMAGE_SHAPE = (3, 32, 32)
 
 OFFICIAL_ARCHIVE = "cifar-10-python.tar.gz"
@@ -48,23 +37,14 @@ class Images(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Training images, test images, and where they came from.
+    """Training images, test images, and where they came from."""
 
-    Attributes:
-        name: "CIFAR-10" or "synthetic images".
-        classes: the name of each label, ordered by label.
-        train: the training images.
-        test: the test images.
-        provenance: where the images came from, as one sentence.
-        synthetic: whether the images are synthetic, not CIFAR-10.
-    """
-
-    name: str
-    classes: tuple[str, ...]
+    name: str  # "CIFAR-10" or "synthetic images"
+    classes: tuple[str, ...]  # the name of each label, ordered by label
     train: Images
     test: Images
-    provenance: str
-    synthetic: bool
+    provenance: str  # where the images came from, as one sentence
+    synthetic: bool  # whether the images are synthetic, not CIFAR-10
 
     def __repr__(self) -> str:
         # The tensors would fill the page when a cell ends in the dataset.
@@ -88,17 +68,6 @@ class Contents(NamedTuple):
         return translate(
             "a subset of {train:,} training and {test:,} test images", train=train, test=test
         )
-
-
-def check(contents: Contents) -> None:
-    """Raise DataError unless the shapes and labels of both splits are valid."""
-    for split, (images, labels) in (("train", contents.train), ("test", contents.test)):
-        if images.shape[1:] != IMAGE_SHAPE or len(images) != len(labels):
-            raise DataError(
-                f"the {split} images have shape {tuple(images.shape)} and there are {len(labels)} "
-                "labels; expected (N, 3, 32, 32) and N labels."
-            )
-        check_labels(split, labels)
 
 
 def check_labels(split: str, labels: Tensor) -> None:

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from helpers.cifar10 import DataError
-from helpers.cifar10.files import Folder
+from helpers.cifar10.formats import files_in
 from helpers.cifar10.formats import read
 
 
