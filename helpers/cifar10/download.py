@@ -1,8 +1,7 @@
 """Download the official CIFAR-10 archive, once for all processes, from one of several servers.
 
 A server that is down, refuses connections, hangs, is slow, disconnects or sends a different file
-delays the download by only a few seconds. Received data is kept in `FILE.part`. The next attempt,
-from any server, continues there.
+delays the download by only a few seconds.
 """
 
 import hashlib
@@ -13,8 +12,8 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
-from dataclasses import dataclass
-from http.client import HTTPException, HTTPResponse
+from dataclasses import dataclass, replace
+from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -76,8 +75,7 @@ def download_archive(
 ) -> tuple[Path, str]:
     """Download the archive into `folder`, once for all processes that request it at the same time.
 
-    Returns:
-        The path of the archive, and a phrase that describes its origin.
+    Returns its path, and a phrase that describes its origin.
 
     Raises:
         DownloadError: the archive is not available; the message gives each server's reason.
@@ -92,44 +90,32 @@ def download_archive(
             source = download(urls, archive, ARCHIVE, limits, progress)
             return archive, translate("downloaded from {source}", source=source)
     except filelock.Timeout:
-        raise DownloadError(
-            f"another notebook has been downloading it for {limits.total:.0f} s"
-        ) from None
+        reason = f"another notebook has been downloading it for {limits.total:.0f} s"
+        raise DownloadError(reason) from None
 
 
 def download(
-    urls: Sequence[str],
-    target: Path,
-    expected: File,
-    limits: TimeLimits,
-    progress: bool = False,
+    urls: Sequence[str], target: Path, expected: File, limits: TimeLimits, progress: bool = False
 ) -> str:
     """Download `target` and return the name of the host it came from.
 
-    Args:
-        urls: URLs of the file, in the order to try them.
-        target: path to write; its folder must exist. An interrupted download is kept next to it
-            with the suffix `.part`.
-        expected: size and MD5 that the file must have.
-        progress: whether to show a progress bar, on stderr or in the notebook.
+    An interrupted download is kept next to `target`, with the suffix `.part`, and continued by the
+    next one, from any of `urls`. `progress` shows a bar on stderr.
 
     Raises:
         DownloadError: no server delivered the file in time, or the disk is full.
     """
     deadline = time.monotonic() + limits.total
-    part = target.with_name(target.name + ".part")
+    part = target.with_name(f"{target.name}.part")
     failures = find_unreachable(urls, limits.connect)
-    # Slow servers are skipped at first, and used if no other one delivers the file.
-    remaining, min_rate = [url for url in urls if url not in failures], limits.rate
+    remaining = [url for url in urls if url not in failures]
     while remaining:
         retries = []
         for url in remaining:
             start = part.stat().st_size if part.exists() else 0
-            reason = ""
+            reason, may_retry = "", False
             if start < expected.size:
-                reason, may_retry = _append(
-                    url, part, expected.size, limits, deadline, min_rate, progress
-                )
+                reason, may_retry = _append(url, part, expected.size, limits, deadline, progress)
             if not reason and is_intact(part, expected):
                 part.replace(target)
                 return _host(url)
@@ -138,19 +124,17 @@ def download(
                 reason, may_retry = "it sent a different file: the checksum is wrong", start > 0
             failures[url] = reason
             retries += [url] if may_retry else []
-        remaining, min_rate = retries, 0.0
-    hosts: dict[str, list[str]] = {}
-    for url, reason in failures.items():
-        hosts.setdefault(reason, []).append(_host(url))
-    raise DownloadError(
-        "; ".join(f"{', '.join(names)}: {reason}" for reason, names in hosts.items())
-    )
+        # Slow servers are skipped at first, and used if no other one delivers the file.
+        remaining, limits = retries, replace(limits, rate=0.0)
+    hosts = {
+        reason: [_host(u) for u in urls if failures[u] == reason] for reason in failures.values()
+    }
+    reasons = (f"{', '.join(names)}: {reason}" for reason, names in hosts.items())
+    raise DownloadError("; ".join(reasons))
 
 
 def is_intact(path: Path, expected: File) -> bool:
-    """Return whether the file at `path` has the expected size and MD5."""
-    if path.stat().st_size != expected.size:
-        return False
+    """Return whether the file at `path` has the expected MD5."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
     return digest.hexdigest() == expected.md5
@@ -159,11 +143,9 @@ def is_intact(path: Path, expected: File) -> bool:
 def find_unreachable(urls: Sequence[str], seconds: float) -> dict[str, str]:
     """Return the reason for each server that accepts no connection within `seconds`.
 
-    All are tried at the same time, in threads: without a network, trying one after another would
-    take a full timeout for each, and longer if the DNS server does not respond.
+    All are tried at the same time: a timeout for each of them would take minutes.
     """
-    no_answer = f"no connection within {seconds:g} s"
-    failures = dict.fromkeys(urls, no_answer)
+    failures = dict.fromkeys(urls, f"no connection within {seconds:g} s")
 
     def connect(url: str) -> None:
         try:
@@ -174,13 +156,13 @@ def find_unreachable(urls: Sequence[str], seconds: float) -> dict[str, str]:
             port = parts.port or (443 if parts.scheme == "https" else 80)
             if urlsplit(url).scheme in ("http", "https"):
                 socket.create_connection((parts.hostname or "", port), timeout=seconds).close()
-            failures.pop(url, None)
+            del failures[url]
         except TimeoutError:
             return
         except (OSError, ValueError) as error:
             failures[url] = f"no connection ({getattr(error, 'strerror', None) or error})"
 
-    threads = [threading.Thread(target=connect, args=(url,), daemon=True) for url in urls]
+    threads = [threading.Thread(target=connect, args=(url,), daemon=True) for url in failures]
     end = time.monotonic() + seconds
     for thread in threads:
         thread.start()
@@ -190,44 +172,31 @@ def find_unreachable(urls: Sequence[str], seconds: float) -> dict[str, str]:
 
 
 def _append(
-    url: str,
-    part: Path,
-    size: int,
-    limits: TimeLimits,
-    deadline: float,
-    min_rate: float,
-    progress: bool,
+    url: str, part: Path, size: int, limits: TimeLimits, deadline: float, progress: bool
 ) -> tuple[str, bool]:
     """Append the missing bytes from `url` to `part`.
 
-    Returns:
-        Why the server did not deliver them, or ""; and whether it may deliver the rest later.
-
-    Raises:
-        DownloadError: the bytes cannot be written.
+    Returns why the server did not deliver them, or ""; and whether it may deliver the rest later.
     """
     too_late = f"the time limit of {limits.total:.0f} s was reached"
-    received = part.stat().st_size if part.exists() else 0
+    start = part.stat().st_size if part.exists() else 0
+    headers = {"User-Agent": "gpu-course-kit"} | ({"Range": f"bytes={start}-"} if start else {})
     seconds_left = deadline - time.monotonic()
     if seconds_left <= 0:
         return too_late, False
-    headers = {"User-Agent": "gpu-course-kit"}
-    if received:
-        headers["Range"] = f"bytes={received}-"
     try:
         request = urllib.request.Request(url, headers=headers)
-        response: HTTPResponse = urllib.request.urlopen(
-            request, timeout=min(seconds_left, limits.stall)
-        )
+        response = urllib.request.urlopen(request, timeout=min(seconds_left, limits.stall))
     except (HTTPException, OSError, ValueError) as error:  # ValueError: a malformed address
         return _reason(error), False
-    if not response.headers.get("Content-Range", "").startswith(f"bytes {received}-"):
-        received = 0  # the server ignores the Range header
+    if not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
+        start = 0  # the server ignores the Range header
     length = response.headers.get("Content-Length", "")
-    if length.isdigit() and received + int(length) != size:
+    if length.isdigit() and start + int(length) != size:
         response.close()
-        return f"it offers {received + int(length):,} bytes; expected {size:,}", False
-    start, measured_from, start_time = received, received, time.monotonic()
+        return f"it offers {start + int(length):,} bytes; expected {size:,}", False
+    received = measured_from = start
+    start_time = time.monotonic()
     try:
         with response, part.open("ab") as file, _bar(part, size, start, url, progress) as bar:
             file.truncate(start)
@@ -253,23 +222,19 @@ def _append(
                     if seconds > deadline - now:
                         limit = f"the time limit is {limits.total:.0f} s"
                         return f"{slow}: it would take {seconds:.0f} s more, {limit}", False
-                    if rate < min_rate and seconds > limits.grace:
+                    if rate < limits.rate and seconds > limits.grace:
                         return slow, True
                     measured_from, start_time = received, now
     except OSError as error:  # a disk error; network errors are handled above
         part.unlink(missing_ok=True)
-        reason = error.strerror or error
-        raise DownloadError(f"the download cannot be written to {part.parent}: {reason}") from error
+        reason = f"cannot be written to {part.parent}: {error.strerror or error}"
+        raise DownloadError(f"the download {reason}") from error
     return "", False
 
 
 def _bar(part: Path, size: int, start: int, url: str, show: bool) -> tqdm:
-    bar = tqdm
-    if show:
-        # Without notebook widgets this import prints a warning.
-        from tqdm.auto import tqdm as bar
     name = f"{part.stem} from {_host(url)}"
-    return bar(total=size, initial=start, unit="B", unit_scale=True, desc=name, disable=not show)
+    return tqdm(total=size, initial=start, unit="B", unit_scale=True, desc=name, disable=not show)
 
 
 def _host(url: str) -> str:

@@ -1,7 +1,4 @@
-"""Recognize and read the file formats in which CIFAR-10 is distributed.
-
-All of them become a dictionary: the name of each file, and its bytes or (in a folder) its path.
-"""
+"""Recognize and read the file formats in which CIFAR-10 is distributed."""
 
 import hashlib
 import io
@@ -44,7 +41,7 @@ _BATCHES = "cifar-10-batches-py"
 _IMAGE = re.compile(r"(.+/)?(train|test)/([^/]+)/[^/]+\.(?i:png|jpe?g)")
 _PARQUET = re.compile(r"(.+/)?(train|test)[^/]*\.parquet")
 _DAMAGE = (zlib.error, zipfile.BadZipFile, tarfile.TarError)
-_Files = Mapping[str, bytes | Path]
+_Files = Mapping[str, bytes | Path]  # the contents of each file, or its path in a folder
 
 
 def read(path: Path) -> Contents:
@@ -65,17 +62,14 @@ def read(path: Path) -> Contents:
 
 
 def _read(path: Path) -> Contents:
-    if not (path.is_file() or path.is_dir()):
-        raise DataError("there is no such file or folder.")
     if path.is_dir():
-        files: _Files | None = files_in(path)
+        files: _Files = files_in(path)
     elif path.suffix == ".parquet":  # one file of a set
         files = {n: file for n, file in files_in(path.parent).items() if _PARQUET.fullmatch(n)}
-    else:
+    elif path.is_file():
         files = _read_archive(path)
-    if files is None:
-        raise DataError(f"this is neither a folder nor an archive. {EXPECTED}")
-
+    else:
+        raise DataError("there is no such file or folder.")
     batches = _folders_with(files, OFFICIAL_BATCHES)
     complete = [folder for folder in batches if all(folder + n in files for n in OFFICIAL_BATCHES)]
     archives = _folders_with(files, [OFFICIAL_ARCHIVE])
@@ -89,20 +83,17 @@ def _read(path: Path) -> Contents:
         return _read_parquet(files, tables)
     if batches:
         return _read_batches(files, _the_only(batches))
-    found = ""
-    if path.is_dir():
-        names = sorted(entry.name for entry in path.iterdir())
-        found = f"; the folder contains {_abbreviate(names)}" if names else "; the folder is empty"
-        if set(names) >= set(CLASSES):
-            found = "; these are one split's classes: name the folder that contains train and test"
+    names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
+    found = f"; the folder contains {_abbreviate(names) or 'nothing'}" if path.is_dir() else ""
+    if set(names) >= set(CLASSES):
+        found = "; these are one split's classes: name the folder that contains train and test"
     raise DataError(f"no images of CIFAR-10 were found{found}. {EXPECTED}")
 
 
 def files_in(root: Path) -> dict[str, Path]:
-    """Return the files under `root` that could belong to CIFAR-10, by name; hidden ones do not.
+    """Return the files under `root` that could belong to CIFAR-10, by name.
 
-    Searches no deeper than `ANY/train/CLASS/FILE`, so that passing a home folder by mistake does
-    not take minutes.
+    Searches no deeper than `ANY/train/CLASS/FILE`: a home folder would take minutes.
     """
 
     def entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -128,38 +119,30 @@ def files_in(root: Path) -> dict[str, Path]:
 def _is_relevant(name: str) -> bool:
     if "/." in name or name.startswith((".", "__MACOSX/")):
         return False
-    is_official = name.rsplit("/", 1)[-1] in {*OFFICIAL_BATCHES, OFFICIAL_ARCHIVE}
-    return is_official or name.lower().endswith((".png", ".jpg", ".jpeg", ".parquet"))
+    endings = (*OFFICIAL_BATCHES, OFFICIAL_ARCHIVE, ".png", ".jpg", ".jpeg", ".parquet")
+    return name.lower().endswith(endings)
 
 
-def _read_archive(path: Path) -> dict[str, bytes] | None:
-    """Return the files in the tar (plain or compressed) or zip archive at `path`; None for others.
-
-    The archive is read in memory and never unpacked to disk.
-    """
+def _read_archive(path: Path) -> dict[str, bytes]:
+    """Return the files in a tar (plain or compressed) or zip archive, without unpacking to disk."""
+    with path.open("rb") as file:
+        start = file.read(512)
     try:
         if zipfile.is_zipfile(path):
             return _read_zip(path)
-        with path.open("rb") as file:
-            start = file.read(512)
         if start.startswith((b"PK", b"\x1f\x8b")) or start[257:262] == b"ustar":
             return _read_tar(path)
-        return None
     except (EOFError, OSError, RuntimeError, *_DAMAGE) as error:  # RuntimeError: encrypted
-        raise DataError(
-            f"{path.name} is truncated or damaged ({error}). Copy or download it again."
-        ) from error
+        message = f"{path.name} is truncated or damaged ({error}). Copy or download it again."
+        raise DataError(message) from error
+    raise DataError(f"this is neither a folder nor an archive. {EXPECTED}")
 
 
 def _read_zip(path: Path) -> dict[str, bytes]:
-    files = {}
     with zipfile.ZipFile(path) as archive:
-        _check_size(sum(entry.file_size for entry in archive.infolist()), path)
-        for entry in archive.infolist():
-            name = entry.filename.replace("\\", "/").removeprefix("./")
-            if _is_relevant(name) and not entry.is_dir():
-                files[name] = archive.read(entry)
-    return files
+        entries = {e.filename.replace("\\", "/"): e for e in archive.infolist() if not e.is_dir()}
+        _check_size(sum(entry.file_size for entry in entries.values()), path)
+        return {name: archive.read(e) for name, e in entries.items() if _is_relevant(name)}
 
 
 def _read_tar(path: Path) -> dict[str, bytes]:
@@ -175,18 +158,15 @@ def _read_tar(path: Path) -> dict[str, bytes]:
         archive.fileobj.seek(archive.offset)
         if archive.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
             raise tarfile.ReadError("the end of the archive is missing")
-        # The checksum of a compressed archive is at its end.
-        while archive.fileobj.read(1 << 20):
+        while archive.fileobj.read(1 << 20):  # the checksum of a compressed archive is at its end
             pass
     return files
 
 
 def _check_size(size: int, path: Path) -> None:
     if size > MAX_ARCHIVE_BYTES:
-        raise DataError(
-            f"{path.name} unpacks to more than {MAX_ARCHIVE_BYTES // 1024**3} GiB; CIFAR-10 takes "
-            "a tenth of that. Is it the right file?"
-        )
+        limit = f"{MAX_ARCHIVE_BYTES // 1024**3} GiB; CIFAR-10 takes a tenth of that"
+        raise DataError(f"{path.name} unpacks to more than {limit}. Is it the right file?")
 
 
 def _content(files: _Files, name: str) -> bytes:
@@ -206,18 +186,15 @@ def _read_batches(files: _Files, folder: str) -> Contents:
     if names != list(CLASSES):
         raise DataError(f"batches.meta names the classes {names}; CIFAR-10's are {list(CLASSES)}.")
     splits: dict[str, Images] = {}
-    for name, content in data.items():
-        if name == "batches.meta":
-            continue
-        batch = _unpickle(content, name)
+    for name in [name for name in data if name != "batches.meta"]:
+        batch = _unpickle(data[name], name)
         try:
             images = torch.from_numpy(np.array(batch["data"], np.uint8).reshape(-1, *IMAGE_SHAPE))
             labels = _labels(batch["labels"])
         except (KeyError, ValueError, TypeError) as error:
-            raise DataError(
-                f"{name} is not a batch of CIFAR-10: expected 'data' of shape (N, 3072) and N "
-                f"numbers as 'labels' ({type(error).__name__}: {error})."
-            ) from error
+            expected = "'data' of shape (N, 3072) and N numbers as 'labels'"
+            message = f"{name} is not a batch of CIFAR-10: expected {expected}"
+            raise DataError(f"{message} ({type(error).__name__}: {error}).") from error
         if len(images) != len(labels):
             raise DataError(f"{name} has {len(images)} images and {len(labels)} labels.")
         splits[name] = Images(images, labels)
@@ -265,10 +242,8 @@ def _read_images(files: _Files, names_by_split: dict[str, list[str]]) -> Content
 
     classes = {class_name(name) for names in names_by_split.values() for name in names}
     if unknown := sorted(classes - set(CLASSES)):
-        raise DataError(
-            f"the image folders have other classes: {_abbreviate(unknown)}. CIFAR-10's are "
-            f"{', '.join(CLASSES)}."
-        )
+        message = f"the image folders have other classes: {_abbreviate(unknown)}"
+        raise DataError(f"{message}. CIFAR-10's are {', '.join(CLASSES)}.")
     splits = []
     for split in ("train", "test"):
         names = sorted(names_by_split.get(split, []), key=lambda name: name.rsplit("/", 2)[1:])
@@ -315,9 +290,8 @@ def _read_parquet(files: _Files, names_by_split: dict[str, list[str]]) -> Conten
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise DataError(
-            "these are Parquet files, and reading them needs pyarrow: pip install pyarrow"
-        ) from error
+        message = "these are Parquet files, and reading them needs pyarrow: pip install pyarrow"
+        raise DataError(message) from error
     splits = []
     for split in ("train", "test"):
         images, labels = [_decode({}, [])], [_labels([])]
@@ -329,10 +303,8 @@ def _read_parquet(files: _Files, names_by_split: dict[str, list[str]]) -> Conten
                 rows = {f"row {row} of {name}": blob or b"" for row, blob in enumerate(blobs)}
                 labels.append(_labels(table["label"].to_pylist()))
             except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
-                raise DataError(
-                    f"{name} is damaged or lacks the columns img (a struct with bytes) and "
-                    f"label ({error})."
-                ) from error
+                columns = f"the columns img (a struct with bytes) and label ({error})"
+                raise DataError(f"{name} is damaged or lacks {columns}.") from error
             images.append(_decode(rows, list(rows)))
         splits.append(Images(torch.cat(images), torch.cat(labels)))
     return Contents(*splits, "Parquet files")
@@ -358,9 +330,8 @@ def _the_only(folders: list[str]) -> str:
     if "" in folders:
         return ""
     if len(folders) > 1:
-        raise DataError(
-            f"there are several datasets: {_abbreviate(folders)}. Pass the path of one of them."
-        )
+        names = _abbreviate(folders)
+        raise DataError(f"there are several datasets: {names}. Pass the path of one of them.")
     return folders[0]
 
 
