@@ -2,7 +2,7 @@
 
 import io
 import pickle
-import struct
+import pickletools
 import tarfile
 import threading
 import zipfile
@@ -11,6 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -95,21 +97,16 @@ class SmallCifar10:
 
     def parquet(self, images: str = "img") -> Path:
         """Write plain_text/*.parquet, in the same order; return the parent folder."""
-        pa = pytest.importorskip("pyarrow")
-        pq = pytest.importorskip("pyarrow.parquet")
         folder = self.root / "hub" / "plain_text"
         folder.mkdir(parents=True)
         for split, labels in self.labels.items():
-            rows = [{"bytes": png(pixels), "path": None} for pixels in self.pixels[split]]
+            files = [io.BytesIO() for _ in labels]
+            for file, pixels in zip(files, self.pixels[split], strict=True):
+                Image.fromarray(pixels).save(file, "PNG")
+            rows = [{"bytes": file.getvalue(), "path": None} for file in files]
             table = pa.table({images: rows, "label": labels.tolist()})
             pq.write_table(table, folder / f"{split}-00000-of-00001.parquet")
         return folder.parent
-
-
-def png(pixels: np.ndarray) -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "PNG")
-    return buffer.getvalue()
 
 
 @pytest.fixture
@@ -119,31 +116,12 @@ def small_cifar10(tmp_path):
 
 
 def python2_dumps(value) -> bytes:
-    """Pickle like Python 2 and its NumPy, which wrote the official batches."""
-
-    def encode(value) -> bytes:
-        match value:
-            case str() | bytes():
-                text = value.encode() if isinstance(value, str) else value
-                return b"T" + struct.pack("<i", len(text)) + text
-            case bool() | None:
-                return {True: b"\x88", False: b"\x89", None: b"N"}[value]
-            case int():
-                return b"J" + struct.pack("<i", value)
-            case list():
-                return b"](" + b"".join(map(encode, value)) + b"e"
-            case tuple():
-                return b"(" + b"".join(map(encode, value)) + b"t"
-            case dict():
-                return b"}(" + b"".join(encode(x) for pair in value.items() for x in pair) + b"u"
-        dtype = b"cnumpy\ndtype\n" + encode(("u1", 0, 1)) + b"R"
-        dtype += encode((3, "|", None, None, None, -1, -1, 0)) + b"b"
-        empty = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n"
-        empty += encode((0,)) + encode("b") + b"tR"
-        state = b"(" + encode(1) + encode(value.shape) + dtype + encode(False)
-        return empty + state + encode(value.tobytes()) + b"tb"
-
-    return b"\x80\x02" + encode(value) + b"."
+    """Pickle with the strings and module names of Python 2, which wrote the official batches."""
+    data = bytearray(pickle.dumps(value, protocol=2).replace(b"numpy._core", b"numpy.core"))
+    for operation, text, position in pickletools.genops(bytes(data)):
+        if operation.name == "BINUNICODE" and text.isascii():
+            data[position : position + 1] = b"T"  # a string of bytes
+    return bytes(data)
 
 
 class Server:

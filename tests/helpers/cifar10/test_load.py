@@ -46,29 +46,6 @@ def test_second_load_comes_from_cache(small_cifar10, cache):
     assert all(map(torch.equal, (*second.train, *second.test), (*first.train, *first.test)))
 
 
-def test_reads_changed_file_again(small_cifar10, cache):
-    folders = small_cifar10.folders()
-    load(folders, cache=cache)
-    for path in (folders / "train").rglob("0000.jpg"):
-        path.unlink()
-    assert len(load(folders, cache=cache).train.labels) == 40
-
-
-def test_rebuilds_damaged_cache(small_cifar10, cache):
-    path = small_cifar10.tar()
-    first = load(path, cache=cache)
-    (file,) = cache.iterdir()
-    file.write_bytes(file.read_bytes()[:1000])
-    assert torch.equal(load(path, cache=cache).train.images, first.train.images)
-    assert load(path, cache=cache).provenance.endswith("cached")
-
-
-def test_unwritable_cache_is_noted_in_provenance(small_cifar10, tmp_path):
-    (tmp_path / "file").write_text("")
-    dataset = load(small_cifar10.tar(), cache=tmp_path / "file")
-    assert dataset.provenance.endswith("(not cached: File exists)")
-
-
 @pytest.mark.parametrize("source", ["auto", "cifar10"])
 def test_cifar10_root_comes_first_and_must_be_valid(small_cifar10, cache, monkeypatch, source):
     monkeypatch.setenv("CIFAR10_ROOT", str(small_cifar10.folders()))
@@ -92,7 +69,7 @@ def test_downloads_once_and_keeps_archive_to_rebuild_cache(published_archive, se
     assert "downloaded earlier, cached" in second.provenance
     (file,) = cache.glob("*.images")
     file.write_bytes(b"broken")
-    assert load("cifar10", cache=cache, mirrors=()).provenance.endswith("downloaded earlier")
+    assert load("cifar10", cache=cache, mirrors=[server.url]).provenance.endswith("earlier")
     assert len(server.ranges_requested) == 1
     assert capfd.readouterr() == ("", "")
 
