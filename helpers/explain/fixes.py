@@ -307,14 +307,10 @@ def _can_insert_line_before(frame: CodeFrame) -> bool:
 
 def _can_assign(frame: CodeFrame, name: ast.Name) -> bool:
     """Return whether `name = ...` before the failing line changes what the line uses."""
-    binders = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-    for outer in frame.source.parents(name):
-        parts = ast.walk(outer) if isinstance(outer, binders) else ()
-        names = [p for p in parts if isinstance(getattr(p, "ctx", ast.Store()), ast.Store)]
-        if name.id in [getattr(p, "id", getattr(p, "arg", None)) for p in names]:
-            return False  # a variable of a comprehension, or an argument of a lambda
+    binders = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
     code = frame.frame.f_code
-    return not frame.in_function or name.id in code.co_varnames + code.co_cellvars
+    is_local = not frame.in_function or name.id in code.co_varnames + code.co_cellvars
+    return is_local and not any(isinstance(p, binders) for p in frame.source.parents(name))
 
 
 def copy_to_cpu(frame: CodeFrame, message: Message) -> Advice | None:

@@ -172,17 +172,19 @@ def _collect(frame: CodeFrame, node: ast.AST, *, top: bool = False) -> list[Oper
     value = frame.value_of(node)
     if value is not MISSING:
         return list(_tensors_in(frame, frame.source.segment(node), value, node))
-    unknown = Operand(frame.source.segment(node) if isinstance(node, ast.expr) else "", None, node)
+    unknown = [Operand(frame.source.segment(node), None, node)] if hasattr(node, "lineno") else []
     match node:
+        case ast.Name(id=name):
+            return [] if hasattr(builtins, name) else unknown
         case ast.Call():
             return _operands_of_call(frame, node, top=top)
         case ast.Subscript(value=base, slice=key):
-            indices = [replace(o, index=True) for o in _collect(frame, key)]
-            return (_collect(frame, base) or [unknown]) + indices
+            found = [o for o in _collect(frame, base) if o.device]
+            return (found or unknown) + [replace(o, index=True) for o in _collect(frame, key)]
         case ast.Attribute(attr=attr) if attr in _NOT_TENSORS.split():
             return []
         case ast.Attribute(value=base):
-            return _collect(frame, base) or [unknown]
+            return [o for o in _collect(frame, base) if o.device] or unknown
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
             return []
         case ast.Lambda() | ast.FormattedValue():
@@ -206,8 +208,10 @@ def _operands_of_call(frame: CodeFrame, call: ast.Call, *, top: bool) -> list[Op
     if not isinstance(call.func, ast.Attribute):
         is_torch = str(getattr(function, "__module__", "")).startswith("torch")  # `relu(x)`
         name = getattr(call.func, "id", "")
-        is_number = name in vars(builtins) and name not in _TENSOR_BUILTINS  # `len(x)`
-        return arguments if top or is_torch else [] if is_number else [Operand(text, None, call)]
+        is_number = hasattr(builtins, name) and name not in _TENSOR_BUILTINS  # `len(x)`
+        if top:  # in `layer(x)` of a comprehension, `layer` may be a network
+            return arguments + (_collect(frame, call.func) if function is MISSING else [])
+        return arguments if is_torch else [] if is_number else [Operand(text, None, call)]
     receiver, method = _collect(frame, call.func.value), call.func.attr
     if method in _MOVES and not top:
         device = device_argument(frame, call)

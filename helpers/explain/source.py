@@ -182,7 +182,7 @@ def student_frames(traceback: TracebackType | None) -> list[CodeFrame]:
             # No other variable has the text of a %%time cell.
             timed_code = frame.f_locals["expr"]
         traceback = traceback.tb_next
-    return [with_comprehension_variables(frame) for frame in reversed(frames)]
+    return frames[::-1]
 
 
 def _code_frame(traceback: TracebackType, timed_code: str) -> CodeFrame:
@@ -192,36 +192,13 @@ def _code_frame(traceback: TracebackType, timed_code: str) -> CodeFrame:
     source = Source.parse(filename, text or (timed_code if filename.startswith("<timed") else ""))
     node = source.find(frame.f_code, traceback.tb_lasti, lineno) if source else None
     statement = source.statement_of(node) if node else None
-    names = ChainMap(frame.f_locals, frame.f_globals)
+    # Since Python 3.12, a comprehension has no frame, and its variables are gone.
+    has_frame = frame.f_code.co_name in _COMPREHENSIONS or node is None
+    outer = () if has_frame else source.parents(node)
+    loops = [loop for part in outer for loop in getattr(part, "generators", ())]
+    gone = [n for loop in loops for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
+    names = ChainMap({n.id: MISSING for n in gone}, frame.f_locals, frame.f_globals)
     return CodeFrame(frame, lineno, source if node else None, node, statement, names)
-
-
-def with_comprehension_variables(frame: CodeFrame) -> CodeFrame:
-    """Return `frame` with the variables of the comprehensions around its expression.
-
-    Since Python 3.12, a comprehension has no frame, and its variables are gone when the error is
-    handled. Instead of the element that failed, the first element of the list is used.
-    """
-    names: ChainMap[str, object] = frame.names
-    outer = list(frame.source.parents(frame.node)) if frame.source and len(names.maps) == 2 else []
-    for comprehension in reversed(outer):
-        if isinstance(comprehension, ast.ListComp | ast.SetComp | ast.DictComp):
-            for loop in comprehension.generators:
-                items = _value_of(loop.iter, names)
-                if isinstance(items, nn.Sequential | nn.ModuleList):
-                    items = list(items._modules.values())
-                first = items[0] if isinstance(items, list | tuple) and items else MISSING
-                names = ChainMap(_unpack(loop.target, first), *names.maps)
-    return replace(frame, names=names)
-
-
-def _unpack(target: ast.expr, value: Any) -> dict[str, object]:
-    if isinstance(target, ast.Name):
-        return {target.id: value}
-    parts = getattr(target, "elts", [])
-    values = [*value] if isinstance(value, list | tuple) else []
-    values += [MISSING] * len(parts)
-    return {name: part for inner in map(_unpack, parts, values) for name, part in inner.items()}
 
 
 def is_library(filename: str) -> bool:
@@ -229,9 +206,8 @@ def is_library(filename: str) -> bool:
     if filename.startswith("<"):
         return filename.startswith(("<frozen", "<eval_with_key", "<__array_function__"))
     path = Path(filename).resolve()
-    if {"site-packages", "dist-packages"} & set(path.parts):
-        return True
-    return any(path.is_relative_to(folder) for folder in _LIBRARIES)
+    is_package = bool({"site-packages", "dist-packages"} & set(path.parts))
+    return is_package or any(path.is_relative_to(folder) for folder in _LIBRARIES)
 
 
 def _value_of(node: ast.AST | None, names: Mapping[str, object]) -> Any:
