@@ -147,11 +147,11 @@ def _explain_memory(message: Message, frames: list[CodeFrame]) -> Explanation:
     device = torch.device("cuda", int(number[1]) if number else torch.cuda.current_device())
     sizes: dict[str, int] = {}
     for name, value in [pair for frame in frames for pair in frame.names.items()]:
-        values = value[:1000] if isinstance(value, list | tuple) else [value]
+        tensors = value[:1000] if isinstance(value, list | tuple) else [value]
         if isinstance(value, nn.Module):
-            values = [*value.parameters(), *value.buffers()]
-        tensors = {id(t): t for t in values if isinstance(t, torch.Tensor) and t.device == device}
-        size = sum(t.nbytes for t in tensors.values())
+            tensors = [*value.parameters(), *value.buffers()]
+        tensors = [t for t in tensors if isinstance(t, torch.Tensor) and t.device == device]
+        size = sum(t.nbytes for t in tensors)
         if size >= _MIN_SIZE and not name.startswith("_"):
             sizes[name] = max(size, sizes.get(name, 0))
     largest = sorted(sizes.items(), key=lambda item: -item[1])[:_MAX_VARIABLES]
@@ -186,22 +186,19 @@ def _explain_unknown_cause(kind: Kind, frames: list[CodeFrame]) -> Explanation:
 
 def _places(kind: Kind, operands: Sequence[Operand], limit: int) -> Places:
     """Return descriptions of up to `limit` operands, one for each network or list."""
-    unique: dict[str, Operand] = {}
-    for operand in operands:
-        unique.setdefault(ast.dump(operand.node), operand)
+    unique = {ast.dump(o.node): o for o in reversed(operands)}
+    first = [o for o in operands if unique[ast.dump(o.node)] is o]
     places = []
-    for operand in list(unique.values())[:limit]:
+    for operand in first[:limit]:
         what = translate("is on {device}", device=operand.device)
         if kind.name == "load":
             saved, moved = translate("was saved on a GPU"), translate("is loaded to a GPU")
             what = moved if operand.moved else saved
         elif not operand.text:
             what = translate("the numbers are drawn on {device}", device=operand.device)
+        if len(places) == limit - 1 > 0 and len(first) > limit:
+            what = translate("{what}, and {more} more", what=what, more=len(first) - limit)
         places.append((operand.text, what))
-    hidden_count = len(unique) - limit
-    if hidden_count > 0 and limit > 1:
-        name, what = places[-1]
-        places[-1] = (name, translate("{what}, and {more} more", what=what, more=hidden_count))
     return tuple(places)
 
 

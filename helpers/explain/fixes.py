@@ -122,32 +122,24 @@ def _device_code(frame: CodeFrame, target: torch.device, names: Iterable[str] = 
 
 def fix_mismatch(mismatch: DeviceMismatch, *, dtypes_differ: bool = False) -> Advice:
     """Return the fix for a line that mixes devices, where the tensor was created if possible."""
-    culprit = mismatch.culprits[0]
+    culprit, frame = mismatch.culprits[0], mismatch.frame
+    if isinstance(culprit.holder, torch.optim.Optimizer):
+        name = frame.source.segment(culprit.node)
+        why = translate(
+            "The optimizer's state stays on the device where it was created; loading it moves it "
+            "to the parameters. Better: move the network before you create the optimizer."
+        )
+        before = [f"{name}.load_state_dict({name}.state_dict())"]
+        return Advice(_make_fix(frame.source, {}, frame.statement, before), why=why)
     is_only_one = len({ast.dump(o.node) for o in mismatch.culprits}) == 1
     advice = None
-    if isinstance(culprit.holder, torch.optim.Optimizer):
-        return _fix_optimizer_state(mismatch.frame, culprit)
     if is_only_one and culprit.holder is None and isinstance(culprit.node, ast.Name):
         advice = _fix_dropped_move(mismatch, culprit.text) or _fix_creation(mismatch, culprit)
-    if advice is None and (
-        is_only_one or all(o.text.startswith("self.") for o in mismatch.culprits)
-    ):
-        advice = _fix_unregistered(mismatch.frame, culprit)
-    if advice is not None:
-        return advice
+    if is_only_one or all(o.text.startswith("self.") for o in mismatch.culprits):
+        advice = advice or _fix_unregistered(frame, culprit)
     one_type = translate("An operation needs all its tensors on one device and with one data type.")
-    return Advice(_move(mismatch, dtypes_differ), why=one_type if dtypes_differ else "")
-
-
-def _fix_optimizer_state(frame: CodeFrame, culprit: Operand) -> Advice:
-    name = frame.source.segment(culprit.node)
-    why = translate(
-        "The optimizer's state stays on the device where it was created; loading it moves it to "
-        "the parameters. Better: move the network before you create the optimizer."
-    )
-    line = f"{name}.load_state_dict({name}.state_dict())"
-    before = [line] if _can_insert_line_before(frame) else []
-    return Advice(_make_fix(frame.source, {}, frame.statement, before), why=why)
+    why = one_type if dtypes_differ else ""
+    return advice or Advice(_move(mismatch, dtypes_differ), why=why)
 
 
 def _fix_dropped_move(mismatch: DeviceMismatch, name: str) -> Advice | None:
@@ -209,17 +201,11 @@ def _fix_unregistered(frame: CodeFrame, culprit: Operand) -> Advice | None:
         return None
     kind = next((k for k in ("Module", "Parameter") if isinstance(stored, getattr(nn, k))), "")
     torch_nn = next((name for name, value in frame.names.items() if value is nn), "torch.nn")
-    class_ = next(
-        (p for p in frame.source.parents(frame.node) if isinstance(p, ast.ClassDef)), None
-    )
-    for node in ast.walk(class_) if class_ else ():
-        match node:
-            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)]):
-                value = vars(owner).get(name)
-            case _:
-                continue
+    classes = [p for p in frame.source.parents(frame.node) if isinstance(p, ast.ClassDef)]
+    for node in (n for p in classes for n in ast.walk(p) if isinstance(n, ast.Assign)):
+        name = ast.unparse(node.targets[0]).partition("self.")[2]
+        value, code = vars(owner).get(name), frame.source.segment(node.value)
         elements = value.values() if isinstance(value, dict) else value
-        code = frame.source.segment(node.value)
         if isinstance(value, torch.Tensor) and value is stored:
             why = translate(
                 "`.to()` moves parameters and buffers; it does not move a plain tensor attribute."
@@ -345,10 +331,9 @@ def create_generator(frame: CodeFrame, message: Message) -> Advice | None:
         return None
     target, code = _CPU, "'cpu'"
     if generator.device == _CPU:
-        keyword = next((k for k in getattr(frame.node, "keywords", ()) if k.arg == "device"), None)
-        device = as_device(frame.value_of(keyword.value)) if keyword else None
+        device = device_argument(frame, frame.node) if isinstance(frame.node, ast.Call) else None
         target = device or next((o.device for o in known if o.device != _CPU), as_device("cuda"))
-        code = frame.source.segment(keyword.value) if device else _device_code(frame, target)
+        code = _device_code(frame, target)
     places = [generator, Operand("", target, frame.node)]
     definition = frame.definition_of(generator.text)
     for call in ast.walk(definition.value) if definition else ():
@@ -389,9 +374,8 @@ def replace_missing_device(frame: CodeFrame, message: Message) -> Advice | None:
         device = as_device(frame.value_of(arguments[0])) if arguments else None
         code = "'cpu'" if device == _CPU else code
         edits = {call: f"{frame.source.segment(call.func.value)}.to({code})"}
-    places = (
-        [o for o in operands(frame, frame.node) if o.device and not o.created][:1] if method else []
-    )
+    known = operands(frame, frame.node) if method else []
+    places = [o for o in known if o.device and not o.created][:1]
     available = ", ".join(["cpu", *(f"cuda:{i}" for i in range(min(count, 4)))])
     why = translate(
         "The devices that torch can use on this machine: {available}.", available=available
@@ -405,11 +389,8 @@ def _calls(frame: CodeFrame) -> Iterator[ast.Call]:
 
 
 FIXES: dict[str, Callable[[CodeFrame, Message], Advice | None]] = {
-    "numpy": copy_to_cpu,
-    "pin": copy_to_cpu,
-    "must-be-cpu": copy_to_cpu,
+    **dict.fromkeys(("numpy", "pin", "must-be-cpu"), copy_to_cpu),
     "generator": create_generator,
     "load": add_map_location,
-    "ordinal": replace_missing_device,
-    "name": replace_missing_device,
+    **dict.fromkeys(("ordinal", "name"), replace_missing_device),
 }

@@ -94,10 +94,9 @@ KINDS = (
     ),
     Kind(
         "no-gpu",
-        r"Found no NVIDIA driver|NVIDIA driver on your system is too old|No CUDA GPUs are available"
-        r"|Torch not compiled with \w+ enabled|not linked with support for \w+ devices"
-        r"|driver version is insufficient|no CUDA-capable device|No HIP GPUs are available"
-        r"|Cannot access accelerator device when none is available"
+        r"Found no NVIDIA driver|driver on your system is too old|No (CUDA|HIP) GPUs are available"
+        r"|Torch not compiled with|not linked with support for|driver version is insufficient"
+        r"|no CUDA-capable device|Cannot access accelerator device when none is available"
         r"|MPS backend is supported on MacOS|[Pp]inned memory requires CUDA",
         "This machine has no GPU that torch can use",
         "Let the program use the GPU where there is one, and the CPU elsewhere.",
@@ -130,8 +129,7 @@ KINDS = (
         ("Restart the kernel and run again with the environment variable CUDA_LAUNCH_BLOCKING=1.",),
     ),
 )
-_NAMED = {kind.name: kind for kind in KINDS}
-MEMORY, MISMATCH = _NAMED["memory"], _NAMED["mix"]
+MEMORY, MISMATCH = (kind for kind in KINDS if kind.name in ("memory", "mix"))
 _INPUT_TYPES = re.compile(r"Input type \((.*?)\) and (?:weight|bias) type \((.*?)\)")
 _DEVICE_NAMES = re.compile(r"(?<![\w.'])'?(cpu|meta|(?:cuda|mps|xpu)(?::\d+)?)\b'?", re.IGNORECASE)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -73,22 +72,28 @@ def find_mismatch(frames: list[CodeFrame], devices: tuple[str, ...]) -> DeviceMi
     argument, the fix belongs in the caller's line; if the function created it, in this one.
     `devices` are those that the error's message names.
     """
-    for depth, frame in enumerate(frames):
-        mismatch = mismatch_in(frame, devices)
-        if mismatch is None:
-            continue
-        for outer in frames[depth + 1 :]:
-            cause = mismatch_in(outer) if mismatch.frame.in_function else None
-            if cause is None or not _came_from(mismatch, cause):
-                break
+    found = None
+    for frame in frames:
+        if found is None:
+            found = mismatch_in(frame, devices)
+        elif _is_argument(found) and (outer := mismatch_in(frame)) is not None:
             # The tensors that the failing line uses come first.
-            used = {id(o.value) for o in (*mismatch.culprits, *mismatch.already_on_target)}
-            used.discard(id(None))
-            for group in (cause.culprits, cause.already_on_target):
-                group.sort(key=lambda o: id(o.value) not in used)
-            mismatch = cause
-        return mismatch
-    return None
+            used = [o.value for o in found.culprits if o.value is not None]
+            outer.culprits.sort(key=lambda o: not any(o.value is value for value in used))
+            found = outer
+        else:
+            break
+    return found
+
+
+def _is_argument(mismatch: DeviceMismatch) -> bool:
+    """Return whether the culprit is a parameter of a network, or computed from an argument."""
+    culprit, frame = mismatch.culprits[0], mismatch.frame
+    name = next((n.id for n in ast.walk(culprit.node) if isinstance(n, ast.Name)), "")
+    definition = frame.definition_of(name) if frame.in_function else None
+    if definition is None:
+        return name in frame.arguments
+    return not any(is_factory(frame, part) for part in ast.walk(definition.value))
 
 
 def mismatch_in(frame: CodeFrame, devices: tuple[str, ...] = ()) -> DeviceMismatch | None:
@@ -127,24 +132,8 @@ def _target(group: list[Operand]) -> torch.device:
     if all(isinstance(o.holder, torch.optim.Optimizer) for o in group):
         return next((o.device for o in group if isinstance(o.value, nn.Parameter)), group[0].device)
     accelerators = [o for o in group if o.device.type != "cpu"]
-    network = Counter(o.device for o in accelerators if isinstance(o.holder, nn.Module))
-    return network.most_common(1)[0][0] if network else accelerators[0].device
-
-
-def _came_from(inner: DeviceMismatch, outer: DeviceMismatch) -> bool:
-    """Return whether the culprit of `inner` was passed in by the line of `outer`."""
-    culprit, frame = inner.culprits[0], inner.frame
-    passed = [o.value for c in outer.culprits for o in (c, *c.inputs)]
-    is_passed = culprit.value is not None and any(value is culprit.value for value in passed)
-    if isinstance(culprit.holder, nn.Module):
-        return is_passed
-    name = next((n.id for n in ast.walk(culprit.node) if isinstance(n, ast.Name)), "")
-    definition = frame.definition_of(name)
-    if definition and any(is_factory(frame, part) for part in ast.walk(definition.value)):
-        return False  # the function created it
-    others = (o for o in outer.culprits if not isinstance(o.holder, nn.Module))
-    is_local = definition or name in frame.arguments
-    return bool(is_local) and (is_passed or any(o.device == culprit.device for o in others))
+    networks = [o for o in accelerators if isinstance(o.holder, nn.Module)]
+    return (networks or accelerators)[0].device
 
 
 def operands(frame: CodeFrame, node: ast.AST) -> list[Operand]:
@@ -241,10 +230,10 @@ def _tensors_in(
         parameters = [p for group in value.param_groups for p in group["params"]]
         for number, parameter in enumerate(parameters):
             name = names.get(id(parameter), f"parameter {number}")
-            state = value.state.get(parameter, {}).items()
-            state = {f"{text}.state[{name}][{key!r}]": tensor for key, tensor in state}
-            for label, tensor in {name: parameter, **state}.items():
+            yield Operand(name, as_device(parameter), node, parameter, value)
+            for key, tensor in value.state.get(parameter, {}).items():
                 if isinstance(tensor, torch.Tensor):
+                    label = f"{text}.state[{name}][{key!r}]"
                     yield Operand(label, as_device(tensor), node, tensor, value)
     elif isinstance(value, dict | list | tuple) and depth < 3:
         pairs: Any = dict.items(value) if isinstance(value, dict) else enumerate(value)

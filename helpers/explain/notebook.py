@@ -69,16 +69,10 @@ class ExplainedBlock:
 def explain(
     error: BaseException | None = None, *, suppress: bool = False
 ) -> Explanation | ExplainedBlock | None:
-    """Explain a device error.
+    """Return the explanation of a caught `error`; None if it is not a device error.
 
-    Args:
-        error: a caught error. Without it, the call opens a block: `with explain():`.
-        suppress: for a block, print the message and the box and continue after the block, for
-            lessons that raise an error on purpose. By default, the error is raised as usual.
-
-    Returns:
-        The explanation, which a notebook shows as a box if it is a cell's last value; None if
-        `error` is not a device error. Without `error`, a context manager.
+    Without `error`, the call opens a block: `with explain():`. With `suppress`, the block prints
+    the message and the box, and the program continues after it. Otherwise, the error is raised.
 
     Raises:
         TypeError: `error` is not an exception.
@@ -91,10 +85,9 @@ def explain(
 
 
 def install() -> None:
-    """Explain the device errors of cells from now on; a second call has no effect.
+    """Show a box under the unchanged traceback of each cell that fails with a device error.
 
-    The box is displayed after the cell. The traceback is unchanged, and programs such as nbclient
-    still report the cell as failed. Outside IPython, nothing happens.
+    A second call has no effect. Outside IPython, nothing happens.
     """
     uninstall()
     if (earlier := getattr(sys, "last_value", None)) is not None:
