@@ -12,42 +12,24 @@ MIXED_DEVICES = [
     "Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the same or "
     "input should be a MKLDNN tensor and weight is a dense tensor",
     "Input type (MPSFloatType) and weight type (torch.FloatTensor) should be the same",
-    "Expected tensor to have cuda:0 Device, but got tensor with cpu Device (while checking "
-    "arguments for take_along_dim())",
-    "attempting to assign a gradient with device type 'cpu' to a tensor with device type 'cuda'. "
-    "Please ensure that the gradient and the tensor are on the same device",
+    "Expected tensor to have cuda:0 Device, but got tensor with cpu Device",
+    "attempting to assign a gradient with device type 'cpu' to a tensor with device type 'cuda'.",
     "Tensor on device cpu is not on the expected device meta!",
     "Placeholder storage has not been allocated on MPS device!",
-    "Tensor for argument #2 'mat1' is on CPU, but expected it to be on GPU (while checking "
-    "arguments for addmm)",
+    "Tensor for argument #2 'mat1' is on CPU, but expected it to be on GPU",
 ]
 OTHER_DEVICE_ERRORS = {
-    "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
-    "memory first.": "numpy",
-    "Expected a 'cuda' device type for generator but found 'cpu'": "generator",
-    "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If "
-    "you are running on a CPU-only machine, please use torch.load with map_location": "load",
-    "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 14.75 GiB of "
-    "which 1.06 GiB is free.": "memory",
+    "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of": "memory",
     "CUDA error: out of memory": "memory",
     "MPS backend out of memory (MPS allocated: 8.00 GB, other allocations: 1.00 GB).": "memory",
     "Torch not compiled with CUDA enabled": "no-gpu",
     "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU": "no-gpu",
     "No CUDA GPUs are available": "no-gpu",
     "PyTorch is not linked with support for mps devices": "no-gpu",
-    "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?"
-    "\nDevice-side assertion tracking was not enabled by user.": "ordinal",
-    "Expected one of cpu, cuda, ipu, xpu device type at start of device string: gpu": "name",
-    "Invalid device string: 'cuda:x'": "name",
+    "CUDA error: invalid device ordinal\nGPU device may be out of range": "ordinal",
     "Invalid device, must be cuda device": "name",
-    "cannot pin 'torch.cuda.FloatTensor' only dense CPU tensors can be pinned": "pin",
-    "'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor": (
-        "must-be-cpu"
-    ),
-    "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must "
-    "use the 'spawn' start method": "fork",
-    "CUDA error: device-side assert triggered\nCUDA kernel errors might be asynchronously "
-    "reported at some other API call": "assert",
+    "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing,": "fork",
+    "CUDA error: device-side assert triggered\nCUDA kernel errors might be": "assert",
     "CUDA error: an illegal memory access was encountered": "cuda",
 }
 TENSORS = "x = torch.ones(3, device=device)\ny = torch.ones(3)\nnet = nn.Linear(3, 2)\n"

@@ -59,32 +59,6 @@ confusion.index_put_((labels, predicted), torch.ones(4, device=device), accumula
 table = confusion.cpu().numpy()
 """
 
-TRAINER = """\
-class Trainer:
-    def __init__(self, model, device):
-        self.model = model.to(device)
-        self.device = device
-        self.loss = nn.MSELoss()
-        self.opt = torch.optim.SGD(self.model.parameters(), lr=0.1)
-        self.mean = torch.zeros(4).to(device)
-
-    def step(self, batch):
-        batch = {k: v.to(self.device) for k, v in batch.items()}
-        self.opt.zero_grad()
-        prediction = self.model(batch['x'] - self.mean)
-        loss = self.loss(prediction, batch['y'])
-        loss.backward()
-        self.opt.step()
-        return loss
-
-    def fit(self, batches):
-        return [self.step(batch).item() for batch in batches]
-
-batches = [{'x': torch.randn(2, 4), 'y': torch.randn(2, 1)} for _ in range(2)]
-trainer = Trainer(nn.Linear(4, 1), device)
-trainer.fit(batches)
-"""
-
 POLICY = """\
 policy = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2)).to(device)
 opt = torch.optim.SGD(policy.parameters(), lr=1e-2)
@@ -115,7 +89,6 @@ opt.zero_grad(); loss.backward(); opt.step()
 
 PROGRAMS = {
     "a classifier": CLASSIFIER,
-    "a trainer with batches in dictionaries": TRAINER,
     "a policy": POLICY,
 }
 MOVE = re.compile(r"\.to\((?:self\.)?device\)|, device=[\w.]+|\.cpu\(\)")
