@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from helpers.explain.messages import Message
 from helpers.explain.mismatch import DeviceMismatch, Operand, device_argument, is_factory, operands
 from helpers.explain.source import MISSING, CodeFrame, Source, as_device
 from helpers.language import translate
@@ -299,16 +299,16 @@ def _can_assign(frame: CodeFrame, name: ast.Name) -> bool:
     return is_local and not any(isinstance(p, binders) for p in frame.source.parents(name))
 
 
-def copy_to_cpu(frame: CodeFrame, message: Message) -> Advice | None:
+def copy_to_cpu(frame: CodeFrame, text: str) -> Advice | None:
     """Return a fix that copies to the CPU the tensors that NumPy, pinning or `lengths` needs."""
     known = [o for o in operands(frame, frame.node) if o.device]
     culprits = [o for o in known if o.device != _CPU]
     method = getattr(getattr(frame.node, "func", None), "attr", "")
     if method in ("numpy", "pin_memory", "apply_", "map_"):
         node, inputs = frame.node.func.value, [i for o in culprits for i in (o, *o.inputs)]
-        device = culprits[0].device if culprits else as_device(message.devices[0])
+        device = culprits[0].device if culprits else as_device(re.search(r"cuda:?\d*", text)[0])
         culprits = [Operand(frame.source.segment(node), device, node, inputs=tuple(inputs))]
-    if message.kind.name == "must-be-cpu":  # it needs only the integers there
+    elif "numpy" not in text:  # `lengths`: torch needs only the integers there
         tensors = [o for o in culprits if isinstance(o.value, torch.Tensor)]
         culprits = [o for o in tensors if not o.value.is_floating_point()][-1:] or culprits
     edits: Edits = {}
@@ -323,7 +323,7 @@ def copy_to_cpu(frame: CodeFrame, message: Message) -> Advice | None:
     return Advice(_make_fix(frame.source, edits, frame.statement), culprits) if culprits else None
 
 
-def create_generator(frame: CodeFrame, message: Message) -> Advice | None:
+def create_generator(frame: CodeFrame, text: str) -> Advice | None:
     """Return a fix that creates the generator on the device of the random numbers."""
     known = [o for o in operands(frame, frame.node) if o.device]
     generator = next((o for o in known if isinstance(o.value, torch.Generator)), None)
@@ -345,12 +345,12 @@ def create_generator(frame: CodeFrame, message: Message) -> Advice | None:
     return Advice(None, places)
 
 
-def add_map_location(frame: CodeFrame, message: Message) -> Advice | None:
+def add_map_location(frame: CodeFrame, text: str) -> Advice | None:
     """Return a fix that passes `map_location` to the call that loads a file from a missing GPU."""
     for call in _calls(frame):
         name = ast.unparse(call.func).split(".")[-1]
         if name in ("load", "load_state_dict_from_url") and call.args:
-            no_gpu = "is_available() is False" in message.text
+            no_gpu = "is_available() is False" in text
             code = "'cpu'" if no_gpu else _device_code(frame, as_device("cuda"))
             moved = any(keyword.arg == "map_location" for keyword in call.keywords)
             file = Operand(frame.source.segment(call.args[0]), _CPU, call.args[0], moved=moved)
@@ -359,7 +359,7 @@ def add_map_location(frame: CodeFrame, message: Message) -> Advice | None:
     return None
 
 
-def replace_missing_device(frame: CodeFrame, message: Message) -> Advice | None:
+def replace_missing_device(frame: CodeFrame, text: str) -> Advice | None:
     """Return a fix that replaces a device that does not exist or that a method rejects."""
     call = next(_calls(frame), None)
     if call is None:
@@ -388,7 +388,7 @@ def _calls(frame: CodeFrame) -> Iterator[ast.Call]:
     return (node for node in nodes if isinstance(node, ast.Call))
 
 
-FIXES: dict[str, Callable[[CodeFrame, Message], Advice | None]] = {
+FIXES: dict[str, Callable[[CodeFrame, str], Advice | None]] = {
     **dict.fromkeys(("numpy", "pin", "must-be-cpu"), copy_to_cpu),
     "generator": create_generator,
     "load": add_map_location,

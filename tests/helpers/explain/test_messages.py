@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from helpers.explain.messages import recognize
+from helpers.explain.diagnosis import recognize
 
 # Messages that the record of CUDA's behavior does not have.
 MIXED_DEVICES = [
@@ -49,12 +49,12 @@ OTHER_ERRORS = [
 
 @pytest.mark.parametrize("text", MIXED_DEVICES)
 def test_mixed_devices_are_recognized(text):
-    assert recognize(RuntimeError(text)).kind.name == "mix"
+    assert recognize(RuntimeError(text))[0].name == "mix"
 
 
 @pytest.mark.parametrize(("text", "kind"), OTHER_DEVICE_ERRORS.items())
 def test_kinds_of_other_device_errors_are_recognized(text, kind):
-    assert recognize(RuntimeError(text)).kind.name == kind
+    assert recognize(RuntimeError(text))[0].name == kind
 
 
 @pytest.mark.parametrize("code", OTHER_ERRORS)
@@ -63,11 +63,11 @@ def test_error_about_something_else_has_no_box_even_near_two_devices(student, co
 
 
 def test_devices_and_different_dtypes_are_read_from_the_text():
-    assert recognize(RuntimeError(MIXED_DEVICES[0])).devices == ("cuda:0", "cpu")
+    assert recognize(RuntimeError(MIXED_DEVICES[0]))[1] == ("cuda:0", "cpu")
     text = MIXED_DEVICES[1].replace("cuda.Float", "cuda.Half")
-    assert recognize(RuntimeError(text)).dtypes_differ
+    assert recognize(RuntimeError(text))[2]
 
 
 def test_out_of_memory_is_recognized_by_its_type_and_an_interrupt_is_not():
-    assert recognize(torch.OutOfMemoryError("no room")).kind.name == "memory"
+    assert recognize(torch.OutOfMemoryError("no room"))[0].name == "memory"
     assert recognize(KeyboardInterrupt("CUDA error: out of memory")) is None

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import simulated_cuda
-from helpers.explain.messages import recognize
+from helpers.explain.diagnosis import recognize
 from tests.simulated_cuda.record.all_cases import all_cases
 from tests.simulated_cuda.record.cases import fresh_names
 from tests.simulated_cuda.record.record import load
