@@ -290,8 +290,7 @@ def _read_parquet(files: _Files, names_by_split: dict[str, list[str]]) -> Conten
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        message = "these are Parquet files, and reading them needs pyarrow: pip install pyarrow"
-        raise DataError(message) from error
+        raise DataError("Parquet files need pyarrow: pip install pyarrow") from error
     splits = []
     for split in ("train", "test"):
         images, labels = [_decode({}, [])], [_labels([])]
@@ -330,8 +329,7 @@ def _the_only(folders: list[str]) -> str:
     if "" in folders:
         return ""
     if len(folders) > 1:
-        names = _abbreviate(folders)
-        raise DataError(f"there are several datasets: {names}. Pass the path of one of them.")
+        raise DataError(f"there are several datasets: {_abbreviate(folders)}. Pass one of them.")
     return folders[0]
 
 

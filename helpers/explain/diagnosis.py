@@ -140,11 +140,9 @@ KINDS = (
         ("Restart the kernel and run again with the environment variable CUDA_LAUNCH_BLOCKING=1.",),
     ),
 )
-MEMORY, MISMATCH = (kind for kind in KINDS if kind.name in ("memory", "mix"))
+MISMATCH = next(kind for kind in KINDS if kind.name == "mix")
 _INPUT_TYPES = re.compile(r"Input type \((.*?)\) and (?:weight|bias) type \((.*?)\)")
 _DEVICE_NAMES = re.compile(r"(?<![\w.'])'?(cpu|meta|(?:cuda|mps|xpu)(?::\d+)?)\b'?", re.IGNORECASE)
-_MAX_VARIABLES = 3  # that an out-of-memory explanation names
-_MIN_SIZE = 1 << 20  # bytes; smaller variables do not help to explain the error
 _WIDTH = 100
 # JupyterLab removes `inherit` and `none` from untrusted outputs and then applies its theme to code:
 # only explicit colors are readable in both themes.
@@ -185,8 +183,9 @@ class Explanation:
         lines = [self.title, *self._failing_line]
         lines += [f"  - {_describe(place)}" for place in self.places]
         lines.append(self.why)
-        width = max((len(label) for label, _ in self._change), default=0)
-        for label, code in self._change:
+        changes = self.fix.shown if self.fix else ()
+        width = max((len(label) for label, _ in changes), default=0)
+        for label, code in changes:
             if "\n" in code:
                 lines += [label, textwrap.indent(code, "    ")]
             else:
@@ -198,7 +197,7 @@ class Explanation:
         style = f"{_COLORS};font-family:monospace;margin:0.2em 0 0.2em 1em;padding:0"
         changes = [
             f'<div>{_to_html(label)}<pre style="{style}">{escape(code)}</pre></div>'
-            for label, code in self._change
+            for label, code in (self.fix.shown if self.fix else ())
         ]
         parts = [
             f"<strong>{escape(self.title)}</strong>",
@@ -215,17 +214,6 @@ class Explanation:
     def _failing_line(self) -> list[str]:
         line = textwrap.shorten(self.line, _WIDTH, placeholder=" ...")
         return [translate("In `{line}` ({where}):", line=line, where=self.where)] if line else []
-
-    @property
-    def _change(self) -> list[tuple[str, str]]:
-        if self.fix is None:
-            return []
-        if self.fix.added:
-            return [(translate("Add before this line:"), self.fix.added)]
-        replace = translate("Replace:")
-        if self.fix.where:
-            replace = translate("Replace in {where}:", where=self.fix.where)
-        return list(zip((replace, translate("with:")), self.fix.shown, strict=True))
 
 
 def _join_with_and(first: str, second: str) -> str:
@@ -252,7 +240,7 @@ def recognize(error: BaseException) -> tuple[Kind, tuple[str, ...], bool] | None
         dtypes = {re.sub(r".*\.|MPS|Tensor|Type", "", name) for name in types.groups()}
         return MISMATCH, tuple(dict.fromkeys(devices)), len(dtypes) > 1
     for kind in KINDS if isinstance(error, Exception) else ():
-        is_full = kind is MEMORY and isinstance(error, torch.OutOfMemoryError)
+        is_full = kind.name == "memory" and isinstance(error, torch.OutOfMemoryError)
         if is_full or re.search(kind.pattern, text, re.IGNORECASE):
             names = dict.fromkeys(name.lower() for name in _DEVICE_NAMES.findall(text))
             return kind, tuple(names), False
@@ -266,8 +254,6 @@ def diagnose(error: BaseException) -> Explanation | None:
         return diagnose(error.__cause__) if error.__cause__ is not None else None
     kind, devices, dtypes_differ = recognized
     frames = student_frames(error.__traceback__)
-    if kind is MEMORY and torch.cuda.is_available():
-        return _explain_memory(str(error), frames)
     if kind is MISMATCH and (mismatch := find_mismatch(frames, devices)) is not None:
         advice = fix_mismatch(mismatch, dtypes_differ=dtypes_differ)
         places = _places(kind, mismatch.culprits, 2) + _places(kind, mismatch.already_on_target, 1)
@@ -280,33 +266,6 @@ def diagnose(error: BaseException) -> Explanation | None:
     if dtypes_differ:  # on one device
         return None
     return _explanation(kind, frames) if kind.advice else _explain_unknown_cause(kind, frames)
-
-
-def _explain_memory(text: str, frames: list[CodeFrame]) -> Explanation:
-    """Explain how much of the GPU's memory is in use, and which variables use most of it."""
-    number = re.search(r"GPU (\d+)", text)
-    device = torch.device("cuda", int(number[1]) if number else torch.cuda.current_device())
-    sizes: dict[str, int] = {}
-    for name, value in [pair for frame in frames for pair in frame.names.items()]:
-        tensors = value[:1000] if isinstance(value, list | tuple) else [value]
-        if isinstance(value, nn.Module):
-            tensors = [*value.parameters(), *value.buffers()]
-        tensors = [t for t in tensors if isinstance(t, torch.Tensor) and t.device == device]
-        size = sum(t.nbytes for t in tensors)
-        if size >= _MIN_SIZE and not name.startswith("_"):
-            sizes[name] = max(size, sizes.get(name, 0))
-    largest = sorted(sizes.items(), key=lambda item: -item[1])[:_MAX_VARIABLES]
-    places = tuple((name, translate("uses {size}", size=_size_text(n))) for name, n in largest)
-    why = translate(
-        "The line needs more memory than is free: {used} is in use on {device}.",
-        used=_size_text(torch.cuda.memory_allocated(device)),
-        device=device,
-    )
-    return _explanation(MEMORY, frames, places, why=why)
-
-
-def _size_text(count: int) -> str:
-    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.1f} MiB"
 
 
 def _explain_unknown_cause(kind: Kind, frames: list[CodeFrame]) -> Explanation:

@@ -34,9 +34,7 @@ class Fix:
     """A change to one cell or file."""
 
     text: str  # the whole cell or file after the change
-    added: str  # the new lines, if the change only adds lines before the failing one
-    where: str  # where the change is, if not in the failing line, such as "line 2"
-    shown: tuple[str, str]  # the old and the new code to show, each on one line if it fits
+    shown: list[tuple[str, str]]  # labels such as "Replace:", and the old and the new code
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,10 @@ def _make_fix(
     indent = line[: len(line) - len(line.lstrip())]
     lines = new_source.lines
     text = "\n".join([*lines[:number], *(indent + line for line in before), *lines[number:]])
-    return Fix(text, "" if edits else added, where, (old, f"{added}\n{new}" if before else new))
+    if not edits:
+        return Fix(text, [(translate("Add before this line:"), added)])
+    label = translate("Replace in {where}:", where=where) if where else translate("Replace:")
+    return Fix(text, [(label, old), (translate("with:"), f"{added}\n{new}" if before else new)])
 
 
 def _with_method(source: Source, node: ast.AST, method: str) -> str:

@@ -1,6 +1,5 @@
 """A tiny CIFAR-10 in every layout, and a local server with configurable faults."""
 
-import io
 import pickle
 import pickletools
 import tarfile
@@ -56,12 +55,12 @@ class SmallCifar10:
                 Image.fromarray(self.pixels[split][k]).save(folder / f"{number:04}.{kind}")
         return root
 
-    def tar(self, kind: str = "tar.gz", prefix: str = "", source: Path | None = None) -> Path:
+    def tar(self, kind: str = "tar.gz", prefix: str = "") -> Path:
         path = self.root / f"images.{kind}"
         # The format of GNU tar; Python's default adds a second header to every file.
         mode = "w:gz" if kind.endswith("gz") else "w"
         with tarfile.open(path, mode, format=tarfile.GNU_FORMAT) as archive:
-            archive.add(source or self.folders(), arcname=prefix or ".")
+            archive.add(self.folders(), arcname=prefix or ".")
         return path
 
     def zip(self, prefix: str = "") -> Path:
@@ -100,10 +99,8 @@ class SmallCifar10:
         folder = self.root / "hub" / "plain_text"
         folder.mkdir(parents=True)
         for split, labels in self.labels.items():
-            files = [io.BytesIO() for _ in labels]
-            for file, pixels in zip(files, self.pixels[split], strict=True):
-                Image.fromarray(pixels).save(file, "PNG")
-            rows = [{"bytes": file.getvalue(), "path": None} for file in files]
+            png_files = sorted(self.folders("png", "png").glob(f"{split}/*/*.png"))
+            rows = [{"bytes": file.read_bytes(), "path": None} for file in png_files]
             table = pa.table({images: rows, "label": labels.tolist()})
             pq.write_table(table, folder / f"{split}-00000-of-00001.parquet")
         return folder.parent
@@ -111,8 +108,7 @@ class SmallCifar10:
 
 @pytest.fixture
 def small_cifar10(tmp_path):
-    (tmp_path / "small").mkdir()
-    return SmallCifar10(tmp_path / "small")
+    return SmallCifar10(tmp_path)
 
 
 def python2_dumps(value) -> bytes:
@@ -132,7 +128,6 @@ class Server:
         self.status = 200  # another status is sent without the file
         self.rate = None  # bytes per second
         self.cut = None  # close the connection after this many bytes, the first time only
-        self.hang = False  # accept the request and never answer
         self.freeze = None  # stop sending after this many bytes, with the connection open
         self.ranges = True  # support the Range header
         vars(self).update(behavior)
@@ -146,17 +141,14 @@ class Server:
             def log_message(*_):
                 pass
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
-        threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._http.server_port}/cifar-10-python.tar.gz"
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.http.server_port}/cifar-10-python.tar.gz"
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
         byte_range = request.headers.get("Range")
         self.ranges_requested.append(byte_range)
-        if self.hang:
-            self.stopped.wait(30)
-            return
         if self.status != 200:
             request.send_error(self.status)
             return
@@ -180,11 +172,6 @@ class Server:
         if self.freeze is not None:
             self.stopped.wait(30)
 
-    def stop(self) -> None:
-        self.stopped.set()
-        self._http.shutdown()
-        self._http.server_close()
-
 
 @pytest.fixture
 def serve():
@@ -196,4 +183,6 @@ def serve():
 
     yield start
     for server in servers:
-        server.stop()
+        server.stopped.set()
+        server.http.shutdown()
+        server.http.server_close()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.cifar10.cache import Cache, default_folder, identity_of
+from helpers.cifar10.cache import Cache, identity_of
 from helpers.cifar10.formats import read
 
 
@@ -33,12 +33,6 @@ def test_load_returns_stored_images_of_this_source_and_identity(stored_cache, co
     assert stored_cache.load("b", "1") is stored_cache.load("a", "2") is None
 
 
-def test_new_contents_replace_old_ones(stored_cache, contents):
-    stored_cache.store("a", "2", contents._replace(layout="new"))
-    assert stored_cache.load("a", "2").layout == "new"
-    assert len(list(stored_cache.folder.iterdir())) == 1
-
-
 @pytest.mark.parametrize("fraction", [0.0, 0.1, 0.5, 0.9])
 @pytest.mark.parametrize("fault", ["truncated", "corrupt"])
 def test_damaged_file_returns_none(stored_cache, fraction, fault):
@@ -50,7 +44,7 @@ def test_damaged_file_returns_none(stored_cache, fraction, fault):
     assert stored_cache.load("a", "1") is None
 
 
-def test_write_error_is_returned_and_keeps_old_contents(stored_cache, contents):
+def test_only_a_complete_write_replaces_old_contents(stored_cache, contents):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
     try:
@@ -58,6 +52,8 @@ def test_write_error_is_returned_and_keeps_old_contents(stored_cache, contents):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert stored_cache.load("a", "1") is not None
+    stored_cache.store("a", "2", contents._replace(layout="new"))
+    assert stored_cache.load("a", "2").layout == "new"
     assert len(list(stored_cache.folder.iterdir())) == 1
 
 
@@ -85,11 +81,5 @@ def test_removes_only_abandoned_partial_files(stored_cache, contents):
 def test_identity_changes_with_the_archive_or_one_image(small_cifar10, kind):
     path = getattr(small_cifar10, kind)()
     before = identity_of(path)
-    assert identity_of(path) == before
     os.utime(path / "test" / "cat" / "0000.jpg" if path.is_dir() else path, ns=(1, 1))
     assert identity_of(path) != before
-
-
-def test_default_folder_follows_xdg_cache_home(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert default_folder() == tmp_path / "gpu-course-kit"

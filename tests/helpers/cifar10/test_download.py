@@ -19,7 +19,6 @@ QUICK = TimeLimits(total=8, connect=2, stall=1, grace=0.2, rate=100_000)
 DOWNLOADS = {
     "from one server": ([{}], b"", [[None]]),
     "after a server that answers 503": ([{"status": 503}, {}], b"", [[None], [None]]),
-    "after a server that never answers": ([{"hang": True}, {}], b"", [[None], [None]]),
     "after a server that stalls": ([{"freeze": 10**5}, {}], b"", [[None], ["bytes=100000-"]]),
     "after a server that sends another file": ([{"wrong": True}, {}], b"", [[None], [None]]),
     "from a server that disconnects once": ([{"cut": 10**5}], b"", [[None, "bytes=100000-"]]),
@@ -65,16 +64,12 @@ def test_downloads_file(serve, target, capfd, behaviors, part, ranges):
     assert capfd.readouterr() == ("", "")
 
 
-def test_resumes_from_faster_server(serve, target):
-    slow, fast = serve(DATA, rate=60_000), serve(DATA)
+def test_uses_slow_server_only_if_others_fail(serve, target):
+    slow, fast, broken = serve(DATA, rate=60_000), serve(DATA), serve(DATA, status=503)
     fetch([slow.url, fast.url], target)
-    assert fast.ranges_requested != [None]
-
-
-def test_uses_slow_server_if_others_fail(serve, target):
-    slow, broken = serve(DATA, rate=60_000), serve(DATA, status=503)
+    assert fast.ranges_requested not in ([], [None])
     fetch([slow.url, broken.url], target)
-    assert len(slow.ranges_requested) == 2
+    assert len(slow.ranges_requested) == 3
 
 
 def test_skips_malformed_address_and_reads_local_file(tmp_path, target):
@@ -102,13 +97,10 @@ def test_time_limit_covers_all_servers(serve, target):
     assert "the time limit of 1 s was reached" in message
 
 
-def test_wrong_checksum_leaves_no_file(serve, target):
+def test_refuses_other_file_and_sign_in_page(serve, target):
+    """Networks with a sign-in page answer every request with that page."""
     assert "the checksum is wrong" in error_of([serve(DATA[::-1]).url], target)
     assert not partial_file(target).exists()
-
-
-def test_refuses_sign_in_page_by_size(serve, target):
-    """Networks with a sign-in page answer every request with that page."""
     partial_file(target).write_bytes(DATA[:100])
     message = error_of([serve(b"<html>Welcome</html>").url], target)
     assert "it offers 20 bytes; expected 150,000" in message
@@ -124,10 +116,3 @@ def test_write_error_is_reported_and_partial_file_is_removed(serve, target):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert f"cannot be written to {target.parent}: {os.strerror(errno.EFBIG)}" in message
     assert not partial_file(target).exists()
-
-
-def test_progress_bar_names_host_on_stderr(serve, target, capsys):
-    download([serve(DATA).url], target, EXPECTED, QUICK, progress=True)
-    captured = capsys.readouterr()
-    assert "archive from 127.0.0.1" in captured.err
-    assert captured.out == ""

@@ -44,16 +44,6 @@ def test_reads_image_folders_in_archive_of_any_name(small_cifar10, kind, prefix)
     assert_image_folders(read(archive), small_cifar10.folders())
 
 
-def test_reads_tar_with_long_names_and_links(small_cifar10):
-    folders = small_cifar10.folders()
-    for path in folders.rglob("0001.jpg"):
-        path.rename(path.with_name("1" * 120 + ".jpg"))
-    (folders / "train" / "cat" / "again.jpg").symlink_to("0000.jpg")
-    archive = small_cifar10.tar(source=folders)
-    (folders / "train" / "cat" / "again.jpg").unlink()
-    assert_image_folders(read(archive), folders)
-
-
 @pytest.fixture
 def torchvision_datasets(monkeypatch):
     """A function that loads the small batches with torchvision, which checks their checksums."""

@@ -47,13 +47,9 @@ def test_cifar10_root_comes_first_and_must_be_valid(small_cifar10, cache, monkey
     monkeypatch.setenv("CIFAR10_ROOT", str(small_cifar10.folders()))
     assert "image folders in folders" in load(source, cache=cache).provenance
     monkeypatch.setenv("CIFAR10_ROOT", str(small_cifar10.root / "nowhere"))
-    with pytest.raises(DataError, match=r"CIFAR10_ROOT is set, but cannot be used.*nowhere"):
+    message = r"CIFAR10_ROOT is set, but cannot be used.*nowhere: no such file.*'auto', 'cifar10'"
+    with pytest.raises(DataError, match=message):
         load(source, cache=cache)
-
-
-def test_missing_path_lists_accepted_names(cache):
-    with pytest.raises(DataError, match=r"CIFAR10: no such file.*'auto', 'cifar10'"):
-        load("CIFAR10", cache=cache)
 
 
 def test_downloads_once_and_keeps_archive_to_rebuild_cache(published_archive, serve, cache, capfd):
@@ -116,14 +112,13 @@ def test_synthetic_images_are_drawn_once_until_their_code_changes(cache, monkeyp
     monkeypatch.setenv("CIFAR10_ROOT", "nowhere")
     drawn = load("synthetic", cache=cache)
     assert drawn.provenance == "60 synthetic images, as requested"
-    generate = synthetic_images.generate
     monkeypatch.setattr(synthetic_images, "generate", lambda: pytest.fail("drawn again"))
     cached = load("synthetic", cache=cache)
     assert torch.equal(cached.test.images, drawn.test.images)
     assert cached.provenance == drawn.provenance
     monkeypatch.setattr(synthetic_images, "version", lambda: "newer")
-    monkeypatch.setattr(synthetic_images, "generate", lambda: generate(seed=1))
-    assert not torch.equal(load("synthetic", cache=cache).test.images, drawn.test.images)
+    with pytest.raises(pytest.fail.Exception, match="drawn again"):
+        load("synthetic", cache=cache)
 
 
 LOAD = """

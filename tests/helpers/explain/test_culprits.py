@@ -47,13 +47,6 @@ CULPRITS = [
         "loss = net(X) - y",
     ),
     (
-        "an argument passed through two functions",
-        "def inner(a, b):\n    return a + b\n\ndef outer(p, q):\n    return inner(p, q)\n\n"
-        "y = torch.ones(3)\nouter(torch.ones(3, device=device), y)",
-        "y",
-        "outer(torch.ones(3, device=device), y)",
-    ),
-    (
         "the result of a function, by elimination",
         X + "def load():\n    return torch.ones(3)\n\nx + load()",
         "load()",
@@ -160,13 +153,6 @@ def test_code_without_source_is_still_reported_as_a_device_error():
 @pytest.mark.parametrize(
     ("code", "places", "text"),
     [
-        (
-            "large = torch.empty(3, 1 << 30, dtype=torch.uint8, device=device)\n"
-            "def grow():\n    kept = [torch.empty(1 << 29, dtype=torch.uint8, device=device)]\n"
-            "    return torch.empty(2, 1 << 30, dtype=torch.uint8, device=device), kept\n\ngrow()",
-            (("large", "uses 3.0 GiB"), ("kept", "uses 512.0 MiB")),
-            "3.5 GiB is in use on cuda:0",
-        ),
         ("torch.ones(3).to('cuda:3')", (), "cpu, cuda:0, cuda:1"),
         (
             "net = nn.Linear(3, 2).to('cuda:1')\nx = torch.ones(1, 3).cuda()\nnet(x)",
@@ -182,7 +168,7 @@ def test_code_without_source_is_still_reported_as_a_device_error():
     ],
 )
 def test_box_is_about_the_gpus_of_the_machine(student, code, places, text):
-    with simulated_cuda.simulated(devices=2, memory=4 << 30):
+    with simulated_cuda.simulated(devices=2):
         explanation = student.explain(code, student.names("cuda"))
     assert explanation.places == places
     assert text in repr(explanation)

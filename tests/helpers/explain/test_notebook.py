@@ -21,7 +21,6 @@ CELLS = {
     "other": "1 / 0",
     "syntax": "1 +",
     "timed": f"%%time\n{MISMATCH}",
-    "timed line": "%time torch.cat([t, x])",
     "awaited": f"import asyncio\nawait asyncio.sleep(0)\n{MISMATCH}",
     "explained in a block": f"with explain.explain():\n    {MISMATCH.splitlines()[1]}",
     "fine": "print('fine')",
@@ -83,7 +82,7 @@ def test_other_errors_and_cells_have_no_box(run, cell):
     assert boxes(run[0][cell]) == []
 
 
-@pytest.mark.parametrize("cell", ["timed", "timed line", "awaited", "explained in a block"])
+@pytest.mark.parametrize("cell", ["timed", "awaited", "explained in a block"])
 def test_a_cell_with_a_magic_await_or_block_has_one_box(run, cell):
     (box,) = boxes(run[0][cell])
     assert "`x` is on cpu" in box["text/plain"]
