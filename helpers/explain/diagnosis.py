@@ -13,7 +13,7 @@ from html import escape
 import torch
 from torch import nn
 
-from helpers.explain.fixes import FIXES, Fix, fix_mismatch
+from helpers.explain.fixes import FIXES, Advice, Fix, fix_mismatch
 from helpers.explain.mismatch import Operand, find_mismatch
 from helpers.explain.source import CodeFrame, student_frames
 from helpers.language import translate
@@ -147,7 +147,6 @@ _WIDTH = 100
 # JupyterLab removes `inherit` and `none` from untrusted outputs and then applies its theme to code:
 # only explicit colors are readable in both themes.
 _COLORS = "color:#1a1a1a;background:#F3F8FC"
-Places = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -157,7 +156,7 @@ class Explanation:
     title: str  # what went wrong, in a few words
     line: str  # the failing line; "" if it is not available
     where: str  # its number, file and function
-    places: Places  # each name in the line with its device, culprit first
+    places: tuple[tuple[str, str], ...]  # each name in the line with its device, culprit first
     why: str  # why torch raises the error
     fix: Fix | None = None  # the change that fixes it, if one was found
     advice: tuple[str, ...] = ()  # sentences about what to do if there is no fix
@@ -254,37 +253,43 @@ def diagnose(error: BaseException) -> Explanation | None:
         return diagnose(error.__cause__) if error.__cause__ is not None else None
     kind, devices, dtypes_differ = recognized
     frames = student_frames(error.__traceback__)
+    advice, places = Advice(None), []
     if kind is MISMATCH and (mismatch := find_mismatch(frames, devices)) is not None:
-        advice = fix_mismatch(mismatch, dtypes_differ=dtypes_differ)
+        frames, advice = [mismatch.frame], fix_mismatch(mismatch, dtypes_differ=dtypes_differ)
         places = _places(kind, mismatch.culprits, 2) + _places(kind, mismatch.already_on_target, 1)
-        return _explanation(kind, [mismatch.frame], places, advice.fix, advice.why)
-    build_fix = FIXES.get(kind.name)
-    for frame in frames if build_fix else ():
-        if frame.source and (advice := build_fix(frame, str(error))) is not None:
-            places = _places(kind, advice.places, 2)
-            return _explanation(kind, [frame], places, advice.fix, advice.why)
-    if dtypes_differ:  # on one device
+    elif dtypes_differ:  # on one device
         return None
-    return _explanation(kind, frames) if kind.advice else _explain_unknown_cause(kind, frames)
-
-
-def _explain_unknown_cause(kind: Kind, frames: list[CodeFrame]) -> Explanation:
-    """Return an explanation without a culprit, with advice on how to find it."""
-    why = translate(
-        "This is a device error, but the explainer cannot tell which of your variables causes it."
+    for frame in [frame for frame in frames if frame.source and kind.name in FIXES]:
+        if (found := FIXES[kind.name](frame, str(error))) is not None:
+            frames, advice, places = [frame], found, _places(kind, found.places, 2)
+            break
+    why, sentences = advice.why or translate(kind.why), tuple(map(translate, kind.advice))
+    if not (kind.advice or advice.fix or places):
+        why = translate(
+            "This is a device error, but the explainer cannot tell which of your variables causes "
+            "it."
+        )
+        sentences = (_how_to_find_the_cause(frames),)
+    line = frames[0].line if frames else ""
+    where = frames[0].where if line else ""
+    sentences = () if advice.fix else sentences
+    return Explanation(
+        translate(kind.title), line, where, tuple(places), why, advice.fix, sentences
     )
+
+
+def _how_to_find_the_cause(frames: list[CodeFrame]) -> str:
     kinds = (torch.Tensor, nn.Module, torch.optim.Optimizer)
     nodes = ast.walk(frames[0].statement) if frames and frames[0].source else ()
     names = dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name))
     names = [name for name in names if isinstance(frames[0].names.get(name), kinds)]
-    advice = translate(
+    return translate(
         "List the devices: `from helpers.devices import where`, then `where({names})`.",
         names=", ".join(names) or "net, x",
     )
-    return _explanation(kind, frames, why=why, advice=(advice,))
 
 
-def _places(kind: Kind, operands: Sequence[Operand], limit: int) -> Places:
+def _places(kind: Kind, operands: Sequence[Operand], limit: int) -> list[tuple[str, str]]:
     """Return descriptions of up to `limit` operands, one for each network or list."""
     unique = {ast.dump(o.node): o for o in reversed(operands)}
     first = [o for o in operands if unique[ast.dump(o.node)] is o]
@@ -299,21 +304,4 @@ def _places(kind: Kind, operands: Sequence[Operand], limit: int) -> Places:
         if len(places) == limit - 1 > 0 and len(first) > limit:
             what = translate("{what}, and {more} more", what=what, more=len(first) - limit)
         places.append((operand.text, what))
-    return tuple(places)
-
-
-def _explanation(
-    kind: Kind,
-    frames: list[CodeFrame],
-    places: Places = (),
-    fix: Fix | None = None,
-    why: str = "",
-    advice: tuple[str, ...] = (),
-) -> Explanation:
-    """Build an explanation for the line of the first of `frames`."""
-    line, where = (frames[0].line, frames[0].where) if frames and frames[0].line else ("", "")
-    if not advice and fix is None:
-        advice = tuple(map(translate, kind.advice))
-    return Explanation(
-        translate(kind.title), line, where, places, why or translate(kind.why), fix, advice
-    )
+    return places

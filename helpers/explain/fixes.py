@@ -164,7 +164,6 @@ def _fix_dropped_move(mismatch: DeviceMismatch, name: str) -> Advice | None:
 
 
 def _fix_creation(mismatch: DeviceMismatch, culprit: Operand) -> Advice | None:
-    """Return a fix for the line that creates a tensor in the failing function, or a trained one."""
     frame, text = mismatch.frame, culprit.text
     definition = frame.definition_of(text)
     if not (frame.in_function or culprit.is_trainable_leaf) or definition is None:
@@ -229,7 +228,6 @@ def _fix_unregistered(frame: CodeFrame, culprit: Operand) -> Advice | None:
 
 
 def _move(mismatch: DeviceMismatch, dtypes_differ: bool) -> Fix | None:
-    """Return a fix that moves each culprit in a new line before the failing one, or within it."""
     frame, source = mismatch.frame, mismatch.frame.source
     to = _device_code(frame, mismatch.target, [o.text for o in mismatch.already_on_target])
     dtypes = [str(o.value.dtype) for o in mismatch.already_on_target if o.value is not None]
@@ -259,7 +257,6 @@ def _expand(operand: Operand, target: torch.device) -> list[Operand]:
 
 
 def _line_before(frame: CodeFrame, operand: Operand, to: str) -> str:
-    """Return the line that moves `operand` before it is used; "" if none can."""
     node, holder, name = operand.node, operand.holder, frame.source.segment(operand.node)
     can_assign = isinstance(node, ast.Name) and _can_assign(frame, node)
     if operand.created or operand.inputs:
@@ -307,7 +304,8 @@ def copy_to_cpu(frame: CodeFrame, text: str) -> Advice | None:
     method = getattr(getattr(frame.node, "func", None), "attr", "")
     if method in ("numpy", "pin_memory", "apply_", "map_"):
         node, inputs = frame.node.func.value, [i for o in culprits for i in (o, *o.inputs)]
-        device = culprits[0].device if culprits else as_device(re.search(r"cuda:?\d*", text)[0])
+        named = re.search(r"(cuda|mps|xpu|meta)(:\d+)?", text)
+        device = culprits[0].device if culprits else as_device(named[0])
         culprits = [Operand(frame.source.segment(node), device, node, inputs=tuple(inputs))]
     elif "numpy" not in text:  # `lengths`: torch needs only the integers there
         tensors = [o for o in culprits if isinstance(o.value, torch.Tensor)]

@@ -58,8 +58,9 @@ class SmallCifar10:
     def tar(self, kind: str = "tar.gz", prefix: str = "") -> Path:
         path = self.root / f"images.{kind}"
         # The format of GNU tar; Python's default adds a second header to every file.
-        mode = "w:gz" if kind.endswith("gz") else "w"
-        with tarfile.open(path, mode, format=tarfile.GNU_FORMAT) as archive:
+        with tarfile.open(
+            path, "w:gz" if kind == "tar.gz" else "w", format=tarfile.GNU_FORMAT
+        ) as archive:
             archive.add(self.folders(), arcname=prefix or ".")
         return path
 
@@ -81,7 +82,7 @@ class SmallCifar10:
             labels = self.labels[split][part].tolist()
             batch = {"data": np.ascontiguousarray(data), "labels": labels}
             (folder / batch_name).write_bytes(dumps(batch))
-        meta = {"label_names": list(cifar10.CLASSES), "num_vis": 3072}
+        meta = {"label_names": list(cifar10.CLASSES)}
         (folder / "batches.meta").write_bytes(dumps(meta))
         return folder.parent
 
@@ -89,9 +90,8 @@ class SmallCifar10:
         """Write archive/cifar-10-python.tar.gz from the batches in archive-source."""
         path = self.root / "archive" / "cifar-10-python.tar.gz"
         path.parent.mkdir()
-        batches = self.batches(name="archive-source")
         with tarfile.open(path, "w:gz") as archive:
-            archive.add(batches / "cifar-10-batches-py", arcname="cifar-10-batches-py")
+            archive.add(self.batches(name="archive-source"), arcname=".")
         return path
 
     def parquet(self, images: str = "img") -> Path:

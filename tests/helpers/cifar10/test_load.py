@@ -9,7 +9,7 @@ import pytest
 import torch
 from torchvision.datasets import CIFAR10
 
-from helpers import cifar10, synthetic_images
+from helpers import synthetic_images
 from helpers.cifar10 import DataError, download, load
 from helpers.cifar10.dataset import OFFICIAL_ARCHIVE, OFFICIAL_BATCHES
 from helpers.cifar10.download import File
@@ -29,7 +29,6 @@ def test_loads_images_at_path(small_cifar10, cache, monkeypatch):
     dataset = load(f"~/{small_cifar10.tar().name}", cache=cache)
     assert (dataset.name, dataset.synthetic) == ("CIFAR-10", False)
     assert repr(dataset) == "<CIFAR-10: 50 training and 20 test images>"
-    assert dataset.classes == cifar10.CLASSES
     images, labels = dataset.train
     assert (images.shape, images.dtype) == ((50, 3, 32, 32), torch.uint8)
     assert (labels.shape, labels.dtype) == ((50,), torch.int64)
@@ -77,10 +76,9 @@ def test_download_works_without_writable_cache(published_archive, serve, tmp_pat
 
 
 def test_cifar10_mirrors_sets_servers(published_archive, serve, cache, monkeypatch):
-    broken, good = serve(published_archive, status=503), serve(published_archive)
-    monkeypatch.setenv("CIFAR10_MIRRORS", f"{broken.url}, {good.url}")
+    broken, good = serve(b"", status=503).url, serve(published_archive).url
+    monkeypatch.setenv("CIFAR10_MIRRORS", f"{broken}, {good}")
     assert not load("auto", cache=cache).synthetic
-    assert len(broken.ranges_requested) == 1
 
 
 def test_address_checksums_and_names_match_torchvision(monkeypatch):
