@@ -77,7 +77,7 @@ def _make_fix(
     if not edits:
         return Fix(text, [(translate("Add before this line:"), added)])
     label = translate("Replace in {where}:", where=where) if where else translate("Replace:")
-    return Fix(text, [(label, old), (translate("with:"), f"{added}\n{new}" if before else new)])
+    return Fix(text, [(label, old), (translate("with:"), "\n".join([*before, new]))])
 
 
 def _with_method(source: Source, node: ast.AST, method: str) -> str:
@@ -139,8 +139,7 @@ def fix_mismatch(mismatch: DeviceMismatch, *, dtypes_differ: bool = False) -> Ad
     if is_only_one or all(o.text.startswith("self.") for o in mismatch.culprits):
         advice = advice or _fix_unregistered(frame, culprit)
     one_type = translate("An operation needs all its tensors on one device and with one data type.")
-    why = one_type if dtypes_differ else ""
-    return advice or Advice(_move(mismatch, dtypes_differ), why=why)
+    return advice or Advice(_move(mismatch, dtypes_differ), why=one_type if dtypes_differ else "")
 
 
 def _fix_dropped_move(mismatch: DeviceMismatch, name: str) -> Advice | None:
@@ -373,8 +372,7 @@ def replace_missing_device(frame: CodeFrame, text: str) -> Advice | None:
         device = as_device(frame.value_of(arguments[0])) if arguments else None
         code = "'cpu'" if device == _CPU else code
         edits = {call: f"{frame.source.segment(call.func.value)}.to({code})"}
-    known = operands(frame, frame.node) if method else []
-    places = [o for o in known if o.device and not o.created][:1]
+    places = [o for o in operands(frame, frame.node) if method and o.device and not o.created][:1]
     available = ", ".join(["cpu", *(f"cuda:{i}" for i in range(min(count, 4)))])
     why = translate(
         "The devices that torch can use on this machine: {available}.", available=available

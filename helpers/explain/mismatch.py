@@ -77,9 +77,6 @@ def find_mismatch(frames: list[CodeFrame], devices: tuple[str, ...]) -> DeviceMi
         if found is None:
             found = mismatch_in(frame, devices)
         elif _is_argument(found) and (outer := mismatch_in(frame)) is not None:
-            # The tensors that the failing line uses come first.
-            used = [o.value for o in found.culprits if o.value is not None]
-            outer.culprits.sort(key=lambda o: not any(o.value is value for value in used))
             found = outer
         else:
             break

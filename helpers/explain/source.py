@@ -87,9 +87,8 @@ class Source:
         exact.sort(key=lambda node: isinstance(node, ast.stmt))
         # The position of a method call that spans several lines starts at its dot.
         calls = [n for n in ending if isinstance(n, ast.Call) and n.lineno <= first]
-        statements = [
-            n for n in nodes if isinstance(n, ast.stmt) and n.lineno <= lineno <= n.end_lineno
-        ]
+        on_line = [n for n in nodes if n.lineno <= lineno <= n.end_lineno]
+        statements = [n for n in on_line if isinstance(n, ast.stmt)]
         node = next(iter([*exact, *calls, *statements[-1:]]), None)
         stores = isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
         return self.statement_of(node) if stores else node
@@ -97,19 +96,14 @@ class Source:
 
 @dataclass(frozen=True)
 class CodeFrame:
-    """A line of the student's code in the traceback of the error.
-
-    `node` is the expression that was being computed and `statement` the statement around it; all
-    three are None if the source is not available. `names` maps the variables in scope to their
-    values.
-    """
+    """A line of the student's code in the traceback of the error."""
 
     frame: FrameType
     lineno: int
-    source: Source | None
-    node: ast.AST | None
-    statement: ast.stmt | None
-    names: ChainMap[str, object]
+    source: Source | None  # None if it is not available; then the next two are None too
+    node: ast.AST | None  # the expression that was being computed
+    statement: ast.stmt | None  # the statement around it
+    names: ChainMap[str, object]  # the variables in scope and their values
 
     @property
     def in_function(self) -> bool:
@@ -129,10 +123,9 @@ class CodeFrame:
         where = translate("line {number}", number=self.lineno)
         if not (path.name.startswith("<") or path.parent.name.startswith("ipykernel_")):
             where = translate("{line} of {file}", line=where, file=path.name)
-        if self.in_function:
-            name = self.frame.f_code.co_name
-            where = translate("{line}, in `{function}`", line=where, function=name)
-        return where
+        if not self.in_function:
+            return where
+        return translate("{line}, in `{function}`", line=where, function=self.frame.f_code.co_name)
 
     @property
     def line(self) -> str:
@@ -196,8 +189,8 @@ def _code_frame(traceback: TracebackType, timed_code: str) -> CodeFrame:
     has_frame = frame.f_code.co_name in _COMPREHENSIONS or node is None
     outer = () if has_frame else source.parents(node)
     loops = [loop for part in outer for loop in getattr(part, "generators", ())]
-    gone = [n for loop in loops for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
-    names = ChainMap({n.id: MISSING for n in gone}, frame.f_locals, frame.f_globals)
+    gone = {getattr(n, "id", ""): MISSING for loop in loops for n in ast.walk(loop.target)}
+    names = ChainMap(gone, frame.f_locals, frame.f_globals)
     return CodeFrame(frame, lineno, source if node else None, node, statement, names)
 
 

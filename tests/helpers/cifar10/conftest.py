@@ -57,10 +57,7 @@ class SmallCifar10:
 
     def tar(self, kind: str = "tar.gz", prefix: str = "") -> Path:
         path = self.root / f"images.{kind}"
-        # The format of GNU tar; Python's default adds a second header to every file.
-        with tarfile.open(
-            path, "w:gz" if kind == "tar.gz" else "w", format=tarfile.GNU_FORMAT
-        ) as archive:
+        with tarfile.open(path, "w:gz" if kind == "tar.gz" else "w") as archive:
             archive.add(self.folders(), arcname=prefix or ".")
         return path
 
