@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import torch
+from helpers.checks.trial import CallResult, Trial
 
 from course.grading.encoding import Encoder, tensor_data
 from course.grading.mirrors import encode_state, unpickle_values
@@ -18,7 +19,6 @@ from helpers.checks.hints import WrongAnswer, hint_as_data
 from helpers.checks.limits import CodeLimits, OutOfMemory, OutOfTime, Stopped
 from helpers.checks.machines import machine, machine_for_checks
 from helpers.checks.sandbox import PrintedText, sandbox
-from helpers.checks.trial import CallResult, Trial
 
 _STOPS = {OutOfTime: "time", OutOfMemory: "memory"}
 Ask = Callable[[dict[str, Any]], dict[str, Any]]

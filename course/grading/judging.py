@@ -16,11 +16,11 @@ from contextlib import nullcontext
 from typing import Any
 
 import cloudpickle
+from helpers.checks.lab import Exercise
 
 from course.grading.limits import StopReason
 from course.grading.outputs import MAX_TEXT
 from course.grading.remote_trial import RemoteAnswer, RemoteTrial
-from helpers.checks.lab import Exercise
 
 _STOP_REASONS = {"time": StopReason.TIME, "memory": StopReason.MEMORY}
 

@@ -14,16 +14,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from helpers.checks.descriptions import one_line
+from helpers.checks.probes import Move, Watch
+from helpers.checks.trial import Answer, CallResult, Trial
 
 from course.grading.decoding import Decoder, Malformed, RemoteObject
 from course.grading.mirrors import apply_state, mutable_objects, pickle_values
 from helpers.checks import hints
-from helpers.checks.descriptions import one_line
 from helpers.checks.hints import Hint, WrongAnswer
 from helpers.checks.machines import machine
-from helpers.checks.probes import Move, Watch
 from helpers.checks.sandbox import PrintedText
-from helpers.checks.trial import Answer, CallResult, Trial
 
 _GENERAL_HINTS = {hint.id: hint for hint in vars(hints).values() if isinstance(hint, Hint)}
 _ERRORS = {

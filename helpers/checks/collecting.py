@@ -22,7 +22,7 @@ from helpers.checks.sandbox import (
     sandbox,
 )
 from helpers.checks.shadowed_names import shadowed_name
-from helpers.explain import explanation_of, sites_of
+from helpers.explain import explanation_of, student_frames
 from helpers.language import translate
 from simulated_cuda.device_tags import CPU, index_of
 
@@ -236,7 +236,7 @@ class Collector:
                 hint, values["explained"] = "device-error", explanation.without_fix
             values["where"] = ""
             with suppress(Exception):
-                source = sites_of(error)[0].line
+                source = student_frames(error.__traceback__)[0].line
                 values["where"] = " " + translate("It happens in `{line}`.", line=source)
         return Error(types, text, hint, values)
 

@@ -8,18 +8,7 @@ from torch import Tensor
 
 from helpers.language import translate
 
-CLASSES = (
-    "airplane",
-    "automobile",
-    "bird",
-    "cat",
-    "deer",
-    "dog",
-    "frog",
-    "horse",
-    "ship",
-    "truck",
-)
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 IMAGE_SHAPE = (3, 32, 32)
 
 OFFICIAL_ARCHIVE = "cifar-10-python.tar.gz"
@@ -48,26 +37,16 @@ class Images(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Training images, test images, and where they came from.
+    """Training images, test images, and where they came from."""
 
-    Attributes:
-        name: "CIFAR-10" or "synthetic images".
-        classes: the name of each label, ordered by label.
-        train: the training images.
-        test: the test images.
-        provenance: where the images came from, as one sentence.
-        synthetic: whether the images are synthetic, not CIFAR-10.
-    """
-
-    name: str
-    classes: tuple[str, ...]
+    name: str  # "CIFAR-10" or "synthetic images"
+    classes: tuple[str, ...]  # the name of each label, ordered by label
     train: Images
     test: Images
-    provenance: str
-    synthetic: bool
+    provenance: str  # where the images came from, as one sentence
+    synthetic: bool  # whether the images are synthetic, not CIFAR-10
 
-    def __repr__(self) -> str:
-        # The tensors would fill the page when a cell ends in the dataset.
+    def __repr__(self) -> str:  # the tensors would fill the page
         train, test = len(self.train.labels), len(self.test.labels)
         return f"<{self.name}: {train:,} training and {test:,} test images>"
 
@@ -90,34 +69,18 @@ class Contents(NamedTuple):
         )
 
 
-def check(contents: Contents) -> None:
-    """Raise DataError unless the shapes and labels of both splits are valid."""
-    for split, (images, labels) in (("train", contents.train), ("test", contents.test)):
-        if images.shape[1:] != IMAGE_SHAPE or len(images) != len(labels):
-            raise DataError(
-                f"the {split} images have shape {tuple(images.shape)} and there are {len(labels)} "
-                "labels; expected (N, 3, 32, 32) and N labels."
-            )
-        check_labels(split, labels)
-
-
 def check_labels(split: str, labels: Tensor) -> None:
     """Raise DataError unless all classes have the same number of images, and at least one.
 
-    CIFAR-10 has 5,000 training and 1,000 test images of each class. An intentional subset keeps
-    the classes balanced; an incomplete copy does not.
+    An intentional subset of CIFAR-10 keeps the classes balanced; an incomplete copy does not.
     """
     if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < len(CLASSES):
         raise DataError(f"the {split} labels are not all between 0 and {len(CLASSES) - 1}.")
-    counts = torch.bincount(labels, minlength=len(CLASSES)).tolist()
-    if missing := [name for name, n in zip(CLASSES, counts, strict=True) if n == 0]:
-        raise DataError(
-            f"there are no {split} images of: {', '.join(missing)}. All ten classes are needed; "
-            "the copy may be incomplete."
-        )
-    if len(set(counts)) > 1:
-        text = ", ".join(f"{name} {n:,}" for name, n in zip(CLASSES, counts, strict=True))
-        raise DataError(
-            f"the classes have different numbers of {split} images ({text}). All classes need "
-            "the same number; the copy may be incomplete."
-        )
+    counts = dict(zip(CLASSES, torch.bincount(labels, minlength=10).tolist(), strict=True))
+    if missing := ", ".join(name for name, count in counts.items() if count == 0):
+        advice = "All ten classes are needed; the copy may be incomplete."
+        raise DataError(f"there are no {split} images of: {missing}. {advice}")
+    if len(set(counts.values())) > 1:
+        text = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        advice = "All classes need the same number; the copy may be incomplete."
+        raise DataError(f"the classes have different numbers of {split} images ({text}). {advice}")

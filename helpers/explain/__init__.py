@@ -4,26 +4,16 @@
 `install()`, a notebook shows a box under the traceback of a cell that fails with a device error.
 """
 
-from __future__ import annotations
-
-from helpers.explain.diagnosis import sites_of
-from helpers.explain.explanation import Explanation
-from helpers.explain.notebook import (
-    ExplainedBlock,
-    explain,
-    explanation_of,
-    install,
-    mark_as_seen,
-    uninstall,
-)
+from helpers.explain.diagnosis import Explanation
+from helpers.explain.notebook import explain, explanation_of, install, mark_as_seen, uninstall
+from helpers.explain.source import student_frames
 
 __all__ = [
-    "ExplainedBlock",
     "Explanation",
     "explain",
     "explanation_of",
     "install",
     "mark_as_seen",
-    "sites_of",
+    "student_frames",
     "uninstall",
 ]

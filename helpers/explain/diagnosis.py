@@ -1,182 +1,307 @@
-"""Explain a device error: recognize it, find its cause, and build the explanation."""
+"""Recognize a device error, and build its explanation: the box with the fix."""
 
 from __future__ import annotations
 
 import ast
 import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
+from html import escape
 
 import torch
 from torch import nn
 
-from helpers.explain import other_fixes
-from helpers.explain.cause import find_mismatch
-from helpers.explain.edits import Fix
-from helpers.explain.explanation import Explanation, join_with_and
-from helpers.explain.messages import MEMORY, MISMATCH, Kind, Message, recognize, recognize_unknown
-from helpers.explain.mismatch_fixes import advise
-from helpers.explain.operands import Operand
-from helpers.explain.source import Site, is_raised_by_python_code, student_sites
-from helpers.explain.values import value_of, with_comprehension_variables
+from helpers.explain.fixes import FIXES, Advice, Fix, fix_mismatch
+from helpers.explain.mismatch import Operand, find_mismatch
+from helpers.explain.source import CodeFrame, student_frames
 from helpers.language import translate
 
-_ADVISERS = {
-    "numpy": other_fixes.copy_to_cpu,
-    "pin": other_fixes.copy_to_cpu,
-    "must-be-cpu": other_fixes.copy_integers_to_cpu,
-    "generator": other_fixes.create_generator,
-    "load": other_fixes.add_map_location,
-    "ordinal": other_fixes.replace_missing_device,
-    "name": other_fixes.replace_missing_device,
-}
-_MAX_VARIABLES = 3  # that an out-of-memory explanation names
-_MIN_SIZE = 1 << 20  # bytes; smaller variables do not help to explain the error
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of device error: the pattern of its messages in torch 2.11 to 2.14, and texts.
+
+    `why` is "" if the reason depends on the line; `advice` is for lines without a fix.
+    """
+
+    name: str
+    pattern: str
+    title: str
+    why: str = ""
+    advice: tuple[str, ...] = ()
+
+
+# The first matching pattern wins, so specific patterns come first.
+KINDS = (
+    Kind(
+        "memory",
+        r"(CUDA|HIP|XPU|MPS|CUDA error:) (backend )?out of memory",
+        "The GPU is out of memory",
+        "The line needs more memory than is free.",
+        (
+            "Use smaller batches, `del` tensors that you no longer need, and evaluate under "
+            "`torch.no_grad()`.",
+            "Add `loss.item()` to a running total, not `loss`, which keeps the whole graph in "
+            "memory.",
+        ),
+    ),
+    Kind(
+        "numpy",
+        r"can't convert .*device type tensor to numpy",
+        "NumPy can access only CPU memory",
+        "NumPy cannot access GPU memory: copy the tensor to the CPU first.",
+    ),
+    Kind(
+        "generator",
+        r"Expected a '\w+' device type for generator",
+        "The generator is on another device",
+        "Random numbers are drawn on the device of their generator.",
+        ("Create it on that device: `torch.Generator(device=device)`.",),
+    ),
+    Kind(
+        "load",
+        r"Attempting to deserialize object on",
+        "The file was saved on a GPU that this machine does not have",
+        "torch loads each tensor to the device it was saved on, unless you pass `map_location`.",
+        ("Pass `map_location='cpu'` to `torch.load`.",),
+    ),
+    Kind(
+        "fork",
+        r"Cannot re-initialize CUDA in forked subprocess",
+        "A DataLoader worker cannot use the GPU",
+        "A forked worker process cannot use the CUDA context of its parent process.",
+        ("Return CPU tensors from the dataset, and move each batch in the training loop.",),
+    ),
+    Kind(
+        "assert",
+        r"device-side assert triggered",
+        "A device-side assertion failed on the GPU",
+        "The usual cause is a label or an index out of range: the labels of C classes are 0 to "
+        "C - 1.",
+        (
+            "Restart the kernel and run the same code on the CPU: there the message names the "
+            "line and the value.",
+        ),
+    ),
+    Kind(
+        "name",
+        r"device type at start of device string|Invalid device string|Invalid device, must be",
+        "There is no device with this name",
+        advice=("Write `'cpu'`, `'cuda'` or, for one of several GPUs, `'cuda:1'`.",),
+    ),
+    Kind(
+        "ordinal",
+        r"invalid device ordinal|Invalid device id",
+        "There is no GPU with this number",
+        advice=("GPUs are numbered from 0 to `torch.cuda.device_count() - 1`.",),
+    ),
+    Kind(
+        "pin",
+        r"dense CPU tensors can be pinned|cannot pin ",
+        "Only CPU tensors can be pinned",
+        "Pinned memory is CPU memory from which copies to the GPU are fast.",
+    ),
+    Kind(
+        "no-gpu",
+        r"Found no NVIDIA driver|driver on your system is too old|No (CUDA|HIP) GPUs are available"
+        r"|Torch not compiled with|not linked with support for|driver version is insufficient"
+        r"|no CUDA-capable device|Cannot access accelerator device when none is available"
+        r"|MPS backend is supported on MacOS|[Pp]inned memory requires CUDA",
+        "This machine has no GPU that torch can use",
+        "Let the program use the GPU where there is one, and the CPU elsewhere.",
+        (
+            "Choose once: `device = 'cuda' if torch.cuda.is_available() else 'cpu'`. Then write "
+            "`.to(device)` in place of `.cuda()`, and `device=device` in place of `device='cuda'`.",
+        ),
+    ),
+    Kind(
+        "must-be-cpu",
+        r"'lengths' argument should be a 1D CPU|batch_sizes (tensor )?should (always )?be on CPU"
+        r"|tensor_indices_or_sections to be on cpu|only implemented on CPU tensors",
+        "This argument must stay on the CPU",
+        "torch reads these numbers on the CPU to plan the work of the GPU.",
+    ),
+    Kind(
+        "mix",
+        r"same devices?\b|different devices?\b|at least two devices"
+        r"|expected device \S+ but got|expected (it|them) to be on GPU"
+        r"|gradient (with device type|located on device)|is not on the expected device"
+        r"|to have \S+ device, but got tensor with|storage has not been allocated on MPS",
+        "Two devices in one operation",
+        "An operation needs all its tensors on one device; torch does not copy them for you.",
+    ),
+    Kind(
+        "cuda",
+        r"^(CUDA|HIP|cuDNN|CUBLAS) error|CUDNN_STATUS|CUBLAS_STATUS",
+        "The GPU reported an error",
+        "The GPU runs asynchronously, so the line that caused the error may be an earlier one.",
+        ("Restart the kernel and run again with the environment variable CUDA_LAUNCH_BLOCKING=1.",),
+    ),
+)
+MISMATCH = next(kind for kind in KINDS if kind.name == "mix")
+_INPUT_TYPES = re.compile(r"Input type \((.*?)\) and (?:weight|bias) type \((.*?)\)")
+_DEVICE_NAMES = re.compile(r"(?<![\w.'])'?(cpu|meta|(?:cuda|mps|xpu)(?::\d+)?)\b'?", re.IGNORECASE)
+_WIDTH = 100
+# JupyterLab removes `inherit` and `none` from untrusted outputs and then applies its theme to code:
+# only explicit colors are readable in both themes.
+_COLORS = "color:#1a1a1a;background:#F3F8FC"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The box that a student reads under a device error, as text and as HTML."""
+
+    title: str  # what went wrong, in a few words
+    line: str  # the failing line; "" if it is not available
+    where: str  # its number, file and function
+    places: tuple[tuple[str, str], ...]  # each name in the line with its device, culprit first
+    why: str  # why torch raises the error
+    fix: Fix | None = None  # the change that fixes it, if one was found
+    advice: tuple[str, ...] = ()  # sentences about what to do if there is no fix
+
+    @property
+    def culprit(self) -> str:
+        """The name of the variable on the wrong device; "" if unknown."""
+        return self.places[0][0] if self.places else ""
+
+    @property
+    def without_fix(self) -> str:
+        """The devices and the reason for the error. Checks use it: they must not show the fix."""
+        if not self.line:
+            return self.why
+        if not self.places:
+            return translate("It happens in `{line}`. {why}", line=self.line, why=self.why)
+        places = reduce(_join_with_and, map(_describe, self.places))
+        return translate(
+            "In `{line}`, {places}. {why}", line=self.line, places=places, why=self.why
+        )
+
+    def __repr__(self) -> str:
+        lines = [self.title, *self._failing_line]
+        lines += [f"  - {_describe(place)}" for place in self.places]
+        lines.append(self.why)
+        changes = self.fix.shown if self.fix else ()
+        width = max((len(label) for label, _ in changes), default=0)
+        for label, code in changes:
+            if "\n" in code:
+                lines += [label, textwrap.indent(code, "    ")]
+            else:
+                lines.append(f"{label.ljust(width)}  {code}")
+        return "\n".join([*lines, *self.advice])
+
+    def _repr_html_(self) -> str:
+        items = "".join(f"<li>{_to_html(_describe(place))}</li>" for place in self.places)
+        style = f"{_COLORS};font-family:monospace;margin:0.2em 0 0.2em 1em;padding:0"
+        changes = [
+            f'<div>{_to_html(label)}<pre style="{style}">{escape(code)}</pre></div>'
+            for label, code in (self.fix.shown if self.fix else ())
+        ]
+        parts = [
+            f"<strong>{escape(self.title)}</strong>",
+            *(f"<br>{_to_html(line)}" for line in self._failing_line),
+            f'<ul style="margin:0.2em 0">{items}</ul>' if items else "<br>",
+            _to_html(self.why),
+            *changes,
+            *(f"<div>{_to_html(line)}</div>" for line in self.advice),
+        ]
+        box = f"border:1px solid #0072B2;{_COLORS};padding:0.6em 1em;margin:0.4em 0"
+        return f'<div role="note" style="{box}">{"".join(parts)}</div>'
+
+    @property
+    def _failing_line(self) -> list[str]:
+        line = textwrap.shorten(self.line, _WIDTH, placeholder=" ...")
+        return [translate("In `{line}` ({where}):", line=line, where=self.where)] if line else []
+
+
+def _join_with_and(first: str, second: str) -> str:
+    return translate("{first} and {second}", first=first, second=second)
+
+
+def _describe(place: tuple[str, str]) -> str:
+    name, what = place
+    return f"`{name}` {what}" if name else what
+
+
+def _to_html(text: str) -> str:
+    code = f'<code style="{_COLORS}">'
+    pieces = (escape(piece) for piece in text.split("`"))
+    return "".join(f"{code}{p}</code>" if i % 2 else p for i, p in enumerate(pieces))
+
+
+def recognize(error: BaseException) -> tuple[Kind, tuple[str, ...], bool] | None:
+    """Return the kind of a device error, the devices its message names, and if dtypes differ."""
+    text = str(error)
+    if types := _INPUT_TYPES.search(text):  # `torch.cuda.FloatTensor`, or `MPSFloatType`
+        found = [re.search("cuda|xpu|mps", name, re.IGNORECASE) for name in types.groups()]
+        devices = [name[0].lower() if name else "cpu" for name in found]
+        dtypes = {re.sub(r".*\.|MPS|Tensor|Type", "", name) for name in types.groups()}
+        return MISMATCH, tuple(dict.fromkeys(devices)), len(dtypes) > 1
+    for kind in KINDS if isinstance(error, Exception) else ():
+        is_full = kind.name == "memory" and isinstance(error, torch.OutOfMemoryError)
+        if is_full or re.search(kind.pattern, text, re.IGNORECASE):
+            names = dict.fromkeys(name.lower() for name in _DEVICE_NAMES.findall(text))
+            return kind, tuple(names), False
+    return None
 
 
 def diagnose(error: BaseException) -> Explanation | None:
     """Return the explanation of `error`; None if it is not a device error."""
-    message = recognize(error)
-    if message is None:
-        cause = error.__cause__
-        return _unknown_message(error) or (diagnose(cause) if cause is not None else None)
-    kind, sites = message.kind, sites_of(error)
-    if kind is MISMATCH:
-        return _mismatch_explanation(sites, message) or _unknown_cause(sites, message)
-    if kind is MEMORY:
-        return _memory_explanation(sites, message)
-    adviser = _ADVISERS.get(kind.name)
-    for site in sites if adviser else ():
-        advice = adviser(site, message) if site.source and site.node else None
-        if advice is not None:
-            places = _places(kind, advice.places, 2)
-            return _explanation(
-                kind, [site], places, advice.fix, why=translate(kind.why) or advice.why
-            )
-    return _explanation(kind, sites) if kind.advice else _unknown_cause(sites, message)
-
-
-def sites_of(error: BaseException) -> list[Site]:
-    """Return the sites in the student's code that `error` passed through, innermost first."""
-    return [with_comprehension_variables(site) for site in student_sites(error.__traceback__)]
-
-
-def _unknown_message(error: BaseException) -> Explanation | None:
-    """Explain an error with an unknown message about devices, if its line mixes two devices."""
-    message = recognize_unknown(error) if isinstance(error, Exception) else None
-    sites = sites_of(error) if message else []
-    if not sites or is_raised_by_python_code(error, sites[0]):
+    recognized = recognize(error)
+    if recognized is None:
+        return diagnose(error.__cause__) if error.__cause__ is not None else None
+    kind, devices, dtypes_differ = recognized
+    frames = student_frames(error.__traceback__)
+    advice, places = Advice(None), []
+    if kind is MISMATCH and (mismatch := find_mismatch(frames, devices)) is not None:
+        frames, advice = [mismatch.frame], fix_mismatch(mismatch, dtypes_differ=dtypes_differ)
+        places = _places(kind, mismatch.culprits, 2) + _places(kind, mismatch.already_on_target, 1)
+    elif dtypes_differ:  # on one device
         return None
-    return _mismatch_explanation(sites, message, certain=True)
-
-
-def _mismatch_explanation(
-    sites: list[Site], message: Message, *, certain: bool = False
-) -> Explanation | None:
-    mismatch = find_mismatch(sites, message.devices, certain=certain)
-    if mismatch is None:
-        return None
-    advice = advise(mismatch, dtypes_differ=message.dtypes_differ)
-    places = _places(MISMATCH, mismatch.culprits, 2) + _places(MISMATCH, mismatch.others, 1)
-    return _explanation(MISMATCH, [mismatch.site], places, advice.fix, why=advice.why)
-
-
-def _memory_explanation(sites: list[Site], message: Message) -> Explanation:
-    """Explain how much of the GPU's memory is in use, and which variables use most of it."""
-    if not sites or not torch.cuda.is_available():
-        return _explanation(MEMORY, sites)
-    number = re.search(r"GPU (\d+)", message.text)
-    device = torch.device("cuda", int(number[1]) if number else torch.cuda.current_device())
-    sizes: dict[str, int] = {}
-    for name, value in [pair for site in sites for pair in site.names.items()]:
-        values = value[:1000] if isinstance(value, list | tuple) else [value]
-        if isinstance(value, nn.Module):
-            values = [*value.parameters(), *value.buffers()]
-        tensors = {id(t): t for t in values if isinstance(t, torch.Tensor) and t.device == device}
-        size = sum(t.nbytes for t in tensors.values())
-        if size >= _MIN_SIZE and not name.startswith("_"):
-            sizes[name] = max(size, sizes.get(name, 0))
-    largest = sorted(sizes.items(), key=lambda item: -item[1])[:_MAX_VARIABLES]
-    places = tuple(
-        (name, translate("uses {size}", size=_size_text(size))) for name, size in largest
-    )
-    used = _size_text(torch.cuda.memory_allocated(device))
-    why = translate(
-        "The line needs more memory than is free: {used} is in use on {device}.",
-        used=used,
-        device=device,
-    )
-    return _explanation(MEMORY, sites, places, why=why)
-
-
-def _size_text(count: float) -> str:
-    """Return a number of bytes with a unit: "1.5 GiB"."""
-    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
-        if count >= 1 << power:
-            return f"{count / (1 << power):.1f} {unit}"
-    return translate("{count:.0f} bytes", count=count)
-
-
-def _unknown_cause(sites: list[Site], message: Message) -> Explanation:
-    """Return an explanation without a culprit, with advice on how to find it."""
-    why = translate(
-        "This is a device error, but the explainer cannot tell which of your variables causes it."
-    )
-    if message.devices:
-        devices = reduce(join_with_and, message.devices[:2])
+    for frame in [frame for frame in frames if frame.source and kind.name in FIXES]:
+        if (found := FIXES[kind.name](frame, str(error))) is not None:
+            frames, advice, places = [frame], found, _places(kind, found.places, 2)
+            break
+    why, sentences = advice.why or translate(kind.why), tuple(map(translate, kind.advice))
+    if not (kind.advice or advice.fix or places):
         why = translate(
-            "This is a device error ({devices}), but the explainer cannot tell which of your "
-            "variables causes it.",
-            devices=devices,
+            "This is a device error, but the explainer cannot tell which of your variables causes "
+            "it."
         )
-    names = ", ".join(_names_in(sites[0]) if sites else []) or "net, x"
-    advice = translate(
-        "List the devices: `from helpers.devices import where`, then `where({names})`.", names=names
+        sentences = (_how_to_find_the_cause(frames),)
+    line = frames[0].line if frames else ""
+    where = frames[0].where if line else ""
+    sentences = () if advice.fix else sentences
+    return Explanation(
+        translate(kind.title), line, where, tuple(places), why, advice.fix, sentences
     )
-    return _explanation(message.kind, sites, why=why, advice=(advice,))
 
 
-def _names_in(site: Site) -> list[str]:
+def _how_to_find_the_cause(frames: list[CodeFrame]) -> str:
     kinds = (torch.Tensor, nn.Module, torch.optim.Optimizer)
-    nodes = ast.walk(site.statement) if site.statement else ()
+    nodes = ast.walk(frames[0].statement) if frames and frames[0].source else ()
     names = dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name))
-    return [name for name in names if isinstance(value_of(ast.Name(name), site.names), kinds)]
+    names = [name for name in names if isinstance(frames[0].names.get(name), kinds)]
+    return translate(
+        "List the devices: `from helpers.devices import where`, then `where({names})`.",
+        names=", ".join(names) or "net, x",
+    )
 
 
-def _places(kind: Kind, operands: tuple[Operand, ...], limit: int) -> tuple[tuple[str, str], ...]:
+def _places(kind: Kind, operands: Sequence[Operand], limit: int) -> list[tuple[str, str]]:
     """Return descriptions of up to `limit` operands, one for each network or list."""
-    by_node: dict[str, Operand] = {}
-    for operand in operands:
-        by_node.setdefault(ast.dump(operand.node), operand)
-    places = [_place(kind, operand) for operand in list(by_node.values())[:limit]]
-    hidden_count = len(by_node) - limit
-    if hidden_count > 0 and limit > 1:
-        name, what = places[-1]
-        places[-1] = (name, translate("{what}, and {more} more", what=what, more=hidden_count))
-    return tuple(places)
-
-
-def _place(kind: Kind, operand: Operand) -> tuple[str, str]:
-    if kind.name == "load":
-        if operand.moved:
-            return operand.text, translate("is loaded to a GPU")
-        return operand.text, translate("was saved on a GPU")
-    if not operand.text:
-        return "", translate("the numbers are drawn on {device}", device=operand.device)
-    return operand.text, translate("is on {device}", device=operand.device)
-
-
-def _explanation(
-    kind: Kind,
-    sites: list[Site],
-    places: tuple[tuple[str, str], ...] = (),
-    fix: Fix | None = None,
-    *,
-    why: str = "",
-    advice: tuple[str, ...] = (),
-) -> Explanation:
-    """Build an explanation for the line of the first of `sites`."""
-    line, where = (sites[0].line, sites[0].where) if sites and sites[0].line else ("", "")
-    if not advice and fix is None:
-        advice = tuple(map(translate, kind.advice))
-    why = why or translate(kind.why)
-    return Explanation(translate(kind.title), line, where, places, why, fix, advice)
+    unique = {ast.dump(o.node): o for o in reversed(operands)}
+    first = [o for o in operands if unique[ast.dump(o.node)] is o]
+    places = []
+    for operand in first[:limit]:
+        what = translate("is on {device}", device=operand.device)
+        if kind.name == "load":
+            saved, moved = translate("was saved on a GPU"), translate("is loaded to a GPU")
+            what = moved if operand.moved else saved
+        elif not operand.text:
+            what = translate("the numbers are drawn on {device}", device=operand.device)
+        if len(places) == limit - 1 > 0 and len(first) > limit:
+            what = translate("{what}, and {more} more", what=what, more=len(first) - limit)
+        places.append((operand.text, what))
+    return places

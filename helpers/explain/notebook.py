@@ -1,16 +1,12 @@
 """Show explanations: under a failing notebook cell, in a `with` block, or for a caught error."""
 
-from __future__ import annotations
-
 import sys
-from types import TracebackType
 from typing import Any
 
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
-from helpers.explain.diagnosis import diagnose
-from helpers.explain.explanation import Explanation
+from helpers.explain.diagnosis import Explanation, diagnose
 
 _MARK = "_explained_by_the_course"
 
@@ -23,7 +19,8 @@ def explanation_of(error: BaseException) -> Explanation | None:
     try:
         return diagnose(error)
     except Exception as failure:
-        _report(failure)
+        name = type(failure).__name__
+        print(f"(The explainer failed on this error: {name}: {failure})", file=sys.stderr)
         return None
 
 
@@ -32,15 +29,12 @@ def mark_as_seen(error: BaseException) -> None:
 
     The mark is an attribute of the error: a list of errors would keep their frames' tensors alive.
     """
-    try:
-        setattr(error, _MARK, True)
-    except AttributeError:  # its class does not allow new attributes
-        return
+    error.__dict__[_MARK] = True
 
 
 def _show_box(error: BaseException, *, with_message: bool = False) -> Explanation | None:
     """Display the explanation of `error` once, with its message first if requested; return it."""
-    if getattr(error, _MARK, False) is True:
+    if _MARK in error.__dict__:
         return None
     mark_as_seen(error)
     explanation = explanation_of(error)
@@ -48,20 +42,12 @@ def _show_box(error: BaseException, *, with_message: bool = False) -> Explanatio
         return None
     if with_message:
         print(f"{type(error).__name__}: {error}")
-    try:
-        if get_ipython() is None:
-            print(f"\n{explanation!r}", file=sys.stderr)
-        else:
-            html = explanation._repr_html_()
-            display({"text/plain": repr(explanation), "text/html": html}, raw=True)
-    except Exception as failure:
-        _report(failure)
+    if get_ipython() is None:
+        print(f"\n{explanation!r}", file=sys.stderr)
+    else:
+        html = explanation._repr_html_()
+        display({"text/plain": repr(explanation), "text/html": html}, raw=True)
     return explanation
-
-
-def _report(failure: Exception) -> None:
-    name = type(failure).__name__
-    print(f"(The explainer failed on this error: {name}: {failure})", file=sys.stderr)
 
 
 class ExplainedBlock:
@@ -71,34 +57,22 @@ class ExplainedBlock:
         self.suppress = suppress
         self.explanation: Explanation | None = None
 
-    def __enter__(self) -> ExplainedBlock:
+    def __enter__(self) -> "ExplainedBlock":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
-        if error is None:
-            return False
-        self.explanation = _show_box(error, with_message=self.suppress)
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        if error is not None:
+            self.explanation = _show_box(error, with_message=self.suppress)
         return self.suppress and self.explanation is not None
 
 
 def explain(
     error: BaseException | None = None, *, suppress: bool = False
 ) -> Explanation | ExplainedBlock | None:
-    """Explain a device error.
+    """Return the explanation of a caught `error`; None if it is not a device error.
 
-    Args:
-        error: a caught error. Without it, the call opens a block: `with explain():`.
-        suppress: for a block, print the message and the box and continue after the block, for
-            lessons that raise an error on purpose. By default, the error is raised as usual.
-
-    Returns:
-        The explanation, which a notebook shows as a box if it is a cell's last value; None if
-        `error` is not a device error. Without `error`, a context manager.
+    Without `error`, the call opens a block: `with explain():`. With `suppress`, the block prints
+    the message and the box, and the program continues after it. Otherwise, the error is raised.
 
     Raises:
         TypeError: `error` is not an exception.
@@ -110,23 +84,16 @@ def explain(
     return explanation_of(error)
 
 
-def install() -> bool:
-    """Explain the device errors of cells from now on; a second call has no effect.
+def install() -> None:
+    """Show a box under the unchanged traceback of each cell that fails with a device error.
 
-    The box is displayed after the cell. The traceback is unchanged, and programs such as nbclient
-    still report the cell as failed.
-
-    Returns:
-        False outside IPython.
+    A second call has no effect. Outside IPython, nothing happens.
     """
-    shell = get_ipython()
-    if shell is None:
-        return False
     uninstall()
     if (earlier := getattr(sys, "last_value", None)) is not None:
         mark_as_seen(earlier)
-    shell.events.register("post_run_cell", _after_cell)
-    return True
+    if (shell := get_ipython()) is not None:
+        shell.events.register("post_run_cell", _after_cell)
 
 
 def uninstall() -> None:

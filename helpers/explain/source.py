@@ -1,4 +1,8 @@
-"""Find the student's lines in a traceback, and the expression that failed in each of them."""
+"""Find the student's lines in a traceback, the expression that failed in each, and its variables.
+
+Expressions are evaluated without running the student's code: none of their functions, properties
+or `__getitem__` methods is called.
+"""
 
 from __future__ import annotations
 
@@ -6,45 +10,39 @@ import ast
 import inspect
 import linecache
 import sysconfig
+import warnings
 from collections import ChainMap
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType, ModuleType, TracebackType
+from typing import Any
 
 import torch
+from torch import nn
 
 import simulated_cuda
 from helpers.language import translate
 
+MISSING: Any = object()
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
-_COURSE = tuple(
-    Path(file).resolve().parent for file in (Path(__file__).parent, simulated_cuda.__file__)
-)
-_LIBRARIES = (
-    *_COURSE,
-    Path(torch.__file__).resolve().parent,
-    *(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib")),
-)
+_TENSOR_ATTRIBUTES = ("T", "mT", "H", "mH", "data", "real", "imag", "grad", "device")
+_FILES = (Path(__file__).parent, simulated_cuda.__file__, torch.__file__)
+_LIBRARIES = [Path(file).resolve().parent for file in _FILES] + [
+    Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib")
+]
 
 
 class Source:
     """The text of one cell or file, with its syntax tree and each node's parents."""
 
     def __init__(self, filename: str, text: str) -> None:
-        self.filename = filename
-        self.text = text
-        self.lines = text.split("\n")
+        self.filename, self.text, self.lines = filename, text, text.split("\n")
         self.tree = ast.parse(text)
-        self._parents = {
-            child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)
-        }
-
-    @classmethod
-    def of(cls, filename: str, module_globals: dict | None = None) -> Source | None:
-        """Return the source of `filename`; None if it is not available or not valid Python."""
-        return cls.parse(filename, "".join(linecache.getlines(filename, module_globals)))
+        nodes = list(ast.walk(self.tree))
+        self._parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
 
     @classmethod
     @lru_cache(maxsize=8)
@@ -56,15 +54,13 @@ class Source:
             return None
 
     def span(self, node: ast.AST) -> tuple[int, int]:
-        """Return the start and end offsets of `node` in `text`."""
-        ends = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
-        start, end = (self.position(line, column) for line, column in ends)
-        return start, end
+        """Return the start and end offsets of `node` in `text`; `ast` counts in UTF-8 bytes."""
 
-    def position(self, line: int, column: int) -> int:
-        """Return the offset in `text` of a line and column; `ast` counts columns in UTF-8 bytes."""
-        before = sum(len(text) + 1 for text in self.lines[: line - 1])
-        return before + len(self.lines[line - 1].encode()[:column].decode())
+        def offset(line: int, column: int) -> int:
+            before = sum(len(text) + 1 for text in self.lines[: line - 1])
+            return before + len(self.lines[line - 1].encode()[:column].decode())
+
+        return offset(node.lineno, node.col_offset), offset(node.end_lineno, node.end_col_offset)
 
     def segment(self, node: ast.AST) -> str:
         """Return the code of `node` on one line, as the student wrote it where possible."""
@@ -72,65 +68,42 @@ class Source:
             return ast.unparse(node)
         return self.text[slice(*self.span(node))]
 
-    def parents(self, node: ast.AST) -> list[ast.AST]:
-        """Return the ancestors of `node`, innermost first."""
-        chain = []
+    def parents(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yield the ancestors of `node`, innermost first."""
         while (node := self._parents.get(node)) is not None:
-            chain.append(node)
-        return chain
+            yield node
 
-    def statement_of(self, node: ast.AST) -> ast.stmt | None:
+    def statement_of(self, node: ast.AST | None) -> ast.stmt | None:
         """Return the innermost statement that contains `node`, or `node` itself."""
         return next((n for n in [node, *self.parents(node)] if isinstance(n, ast.stmt)), None)
-
-    def scope_of(self, node: ast.AST) -> ast.AST:
-        """Return the function that contains `node`, or the whole tree."""
-        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-        return next((n for n in self.parents(node) if isinstance(n, kinds)), self.tree)
 
     def find(self, code: CodeType, lasti: int, lineno: int) -> ast.AST | None:
         """Return the node that instruction `lasti` of `code` was computing."""
         first, last, start, end = next(islice(code.co_positions(), lasti // 2, None), (None,) * 4)
-        candidates = [
-            node
-            for node in ast.walk(self.tree)
-            if (getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)) == (last, end)
-        ]
-        exact_matches = [
-            node for node in candidates if (node.lineno, node.col_offset) == (first, start)
-        ]
-        if exact_matches:  # an expression statement and its expression have the same position
-            node = next(
-                (node for node in exact_matches if isinstance(node, ast.expr)), exact_matches[0]
-            )
-            stores = isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
-            return self.statement_of(node) if stores else node
+        nodes = [n for n in ast.walk(self.tree) if hasattr(n, "lineno")]
+        ending = [n for n in nodes if (n.end_lineno, n.end_col_offset) == (last, end)]
+        exact = [n for n in ending if (n.lineno, n.col_offset) == (first, start)]
+        # An expression statement and its expression have the same position.
+        exact.sort(key=lambda node: isinstance(node, ast.stmt))
         # The position of a method call that spans several lines starts at its dot.
-        calls = [n for n in candidates if isinstance(n, ast.Call) and n.lineno <= first]
-        statements = [
-            node
-            for node in ast.walk(self.tree)
-            if isinstance(node, ast.stmt) and node.lineno <= lineno <= (node.end_lineno or lineno)
-        ]
-        return next(iter([*calls, *statements[-1:]]), None)
+        calls = [n for n in ending if isinstance(n, ast.Call) and n.lineno <= first]
+        on_line = [n for n in nodes if n.lineno <= lineno <= n.end_lineno]
+        statements = [n for n in on_line if isinstance(n, ast.stmt)]
+        node = next(iter([*exact, *calls, *statements[-1:]]), None)
+        stores = isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
+        return self.statement_of(node) if stores else node
 
 
 @dataclass(frozen=True)
-class Site:
-    """A line of the student's code in the traceback of the error.
-
-    `node` is the expression that was being computed and `statement` the statement around it; both
-    are None if the source is not available. `names` maps the variables in scope to their values.
-    `library_frames` are the frames of the libraries that the line called.
-    """
+class CodeFrame:
+    """A line of the student's code in the traceback of the error."""
 
     frame: FrameType
     lineno: int
-    source: Source | None
-    node: ast.AST | None
-    statement: ast.stmt | None
-    names: ChainMap[str, object]
-    library_frames: list[FrameType] = field(default_factory=list)
+    source: Source | None  # None if it is not available; then the next two are None too
+    node: ast.AST | None  # the expression that was being computed
+    statement: ast.stmt | None  # the statement around it
+    names: ChainMap[str, object]  # the variables in scope and their values
 
     @property
     def in_function(self) -> bool:
@@ -138,13 +111,10 @@ class Site:
         return bool(self.frame.f_code.co_flags & inspect.CO_OPTIMIZED)
 
     @property
-    def arguments(self) -> tuple[str, ...]:
+    def arguments(self) -> list[str]:
         """The names of the function's parameters; empty outside a function."""
-        code = self.frame.f_code
-        starred = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
-        count = code.co_argcount + code.co_kwonlyargcount
-        count += sum(bool(code.co_flags & flag) for flag in starred)
-        return code.co_varnames[:count] if self.in_function else ()
+        names = inspect.getargs(self.frame.f_code)
+        return [name for name in (*names.args, names.varargs, names.varkw) if name]
 
     @property
     def where(self) -> str:
@@ -153,10 +123,9 @@ class Site:
         where = translate("line {number}", number=self.lineno)
         if not (path.name.startswith("<") or path.parent.name.startswith("ipykernel_")):
             where = translate("{line} of {file}", line=where, file=path.name)
-        if self.in_function:
-            name = self.frame.f_code.co_name
-            where = translate("{line}, in `{function}`", line=where, function=name)
-        return where
+        if not self.in_function:
+            return where
+        return translate("{line}, in `{function}`", line=where, function=self.frame.f_code.co_name)
 
     @property
     def line(self) -> str:
@@ -166,55 +135,63 @@ class Site:
         lines = self.source.lines if self.source else []
         return lines[self.lineno - 1].strip() if 0 < self.lineno <= len(lines) else ""
 
+    def nodes_above(self, kind: type[ast.AST]) -> list[Any]:
+        """Return the nodes of a kind above the failing line, in the same function or cell."""
+
+        def scope_of(node: ast.AST) -> ast.AST:
+            kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
+            return next(n for n in self.source.parents(node) if isinstance(n, kinds))
+
+        scope, end = scope_of(self.statement), self.statement.lineno
+        nodes = (node for node in ast.walk(scope) if isinstance(node, kind) and node.lineno < end)
+        return [node for node in nodes if scope_of(node) is scope]
+
     def definition_of(self, name: str) -> ast.Assign | None:
         """Return the last `name = ...` above the failing line, in the same function or cell."""
-        if self.source is None or self.statement is None:
-            return None
-        scope = self.source.scope_of(self.statement)
-        definitions = [
-            node
-            for node in ast.walk(scope)
-            if isinstance(node, ast.Assign)
-            and node.lineno < self.statement.lineno
-            and [ast.unparse(target) for target in node.targets] == [name]
-            and self.source.scope_of(node) is scope
-        ]
-        return max(definitions, key=lambda node: node.lineno, default=None)
+        nodes = [n for n in self.nodes_above(ast.Assign) if ast.unparse(n.targets[0]) == name]
+        return max(nodes, key=lambda node: node.lineno, default=None)
+
+    def value_of(self, node: ast.AST | None) -> Any:
+        """Return the value of an expression; MISSING if evaluating it would run code."""
+        return _value_of(node, self.names)
 
 
-def student_sites(traceback: TracebackType | None) -> list[Site]:
-    """Return the sites in the student's code in `traceback`, innermost first."""
-    sites: list[Site] = []
+def student_frames(traceback: TracebackType | None) -> list[CodeFrame]:
+    """Return the frames of the student's code in `traceback`, innermost first."""
+    frames: list[CodeFrame] = []
     timed_code = ""
     while traceback is not None:
         frame = traceback.tb_frame
         if not is_library(frame.f_code.co_filename):
-            site = _site(frame, traceback.tb_lasti, traceback.tb_lineno, timed_code)
-            if frame.f_code.co_name in _COMPREHENSIONS and sites:
+            new = _code_frame(traceback, timed_code)
+            if frame.f_code.co_name in _COMPREHENSIONS and frames:
                 # A generator expression, or before Python 3.12 any comprehension, has its own
                 # frame; to the student it is part of the enclosing line.
-                outer = sites.pop()
+                outer = frames.pop()
                 names = ChainMap(frame.f_locals, *outer.names.maps)
-                site = replace(site, frame=outer.frame, names=names)
-            sites.append(site)
-        else:
-            if sites:
-                sites[-1].library_frames.append(frame)
-            if frame.f_code.co_name == "time" and isinstance(frame.f_locals.get("expr"), str):
-                # No other variable has the text of a %%time cell.
-                timed_code = frame.f_locals["expr"]
+                new = replace(new, frame=outer.frame, names=names)
+            frames.append(new)
+        elif frame.f_code.co_name == "time" and isinstance(frame.f_locals.get("expr"), str):
+            # No other variable has the text of a %%time cell.
+            timed_code = frame.f_locals["expr"]
         traceback = traceback.tb_next
-    return sites[::-1]
+    return frames[::-1]
 
 
-def _site(frame: FrameType, lasti: int, lineno: int, timed_code: str = "") -> Site:
+def _code_frame(traceback: TracebackType, timed_code: str) -> CodeFrame:
+    frame, lineno = traceback.tb_frame, traceback.tb_lineno
     filename = frame.f_code.co_filename
-    source = Source.of(filename, frame.f_globals)
-    if source is None and timed_code and filename.startswith("<timed"):
-        source = Source.parse(filename, timed_code)
-    node = source.find(frame.f_code, lasti, lineno) if source else None
-    statement = source.statement_of(node) if source and node else None
-    return Site(frame, lineno, source, node, statement, ChainMap(frame.f_locals, frame.f_globals))
+    text = "".join(linecache.getlines(filename, frame.f_globals))
+    source = Source.parse(filename, text or (timed_code if filename.startswith("<timed") else ""))
+    node = source.find(frame.f_code, traceback.tb_lasti, lineno) if source else None
+    statement = source.statement_of(node) if node else None
+    # Since Python 3.12, a comprehension has no frame, and its variables are gone.
+    has_frame = frame.f_code.co_name in _COMPREHENSIONS or node is None
+    outer = () if has_frame else source.parents(node)
+    loops = [loop for part in outer for loop in getattr(part, "generators", ())]
+    gone = {getattr(n, "id", ""): MISSING for loop in loops for n in ast.walk(loop.target)}
+    names = ChainMap(gone, frame.f_locals, frame.f_globals)
+    return CodeFrame(frame, lineno, source if node else None, node, statement, names)
 
 
 def is_library(filename: str) -> bool:
@@ -222,19 +199,63 @@ def is_library(filename: str) -> bool:
     if filename.startswith("<"):
         return filename.startswith(("<frozen", "<eval_with_key", "<__array_function__"))
     path = Path(filename).resolve()
-    if {"site-packages", "dist-packages"} & set(path.parts):
-        return True
-    return any(path.is_relative_to(folder) for folder in _LIBRARIES)
+    is_package = bool({"site-packages", "dist-packages"} & set(path.parts))
+    return is_package or any(path.is_relative_to(folder) for folder in _LIBRARIES)
 
 
-def is_raised_by_python_code(error: Exception, site: Site) -> bool:
-    """Return whether a `raise` or `assert` in the student's or the course's code raised `error`."""
-    if site.library_frames:
-        frame = site.library_frames[-1]
-        path = Path(frame.f_code.co_filename).resolve()
-        if not any(path.is_relative_to(folder) for folder in _COURSE):
-            return False
-        site = _site(frame, frame.f_lasti, frame.f_lineno)
-    # For an assertion, the position is the statement or the comparison, depending on the version.
-    is_assertion = isinstance(error, AssertionError) and isinstance(site.statement, ast.Assert)
-    return is_assertion or isinstance(site.node, ast.Raise)
+def _value_of(node: ast.AST | None, names: Mapping[str, object]) -> Any:
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):
+            return names.get(name, MISSING)
+        case ast.Attribute(value=base, attr=attr):
+            return _attribute(_value_of(base, names), attr)
+        case ast.Subscript(value=base, slice=key):
+            return _item(_value_of(base, names), _value_of(key, names))
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            return -value
+        case ast.Call(func=function, args=[ast.Constant(value=name)], keywords=[]):
+            return as_device(name) if _value_of(function, names) is torch.device else MISSING
+    return MISSING
+
+
+def _attribute(base: Any, attr: str) -> Any:
+    if isinstance(base, torch.Tensor):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # reading .grad of a non-leaf tensor warns
+            return getattr(base, attr) if attr in _TENSOR_ATTRIBUTES else MISSING
+    if isinstance(base, nn.Module):
+        tables = ChainMap(vars(base), base._parameters, base._buffers, base._modules)
+        return tables.get(attr, MISSING)
+    if isinstance(base, ModuleType):
+        return vars(base).get(attr, MISSING)
+    value = inspect.getattr_static(base, attr, MISSING)
+    return MISSING if hasattr(type(value), "__get__") else value
+
+
+def _item(base: Any, key: Any) -> Any:
+    if isinstance(base, nn.Sequential | nn.ModuleList | nn.ModuleDict):
+        base = base._modules if isinstance(key, str) else list(base._modules.values())
+    kind = next((kind for kind in (dict, list, tuple) if isinstance(base, kind)), None)
+    try:
+        return kind.__getitem__(base, key) if kind else MISSING
+    except (LookupError, TypeError):
+        return MISSING
+
+
+def as_device(value: Any) -> torch.device | None:
+    """Return the device of `value`: a device, its name or index, or a tensor; None for others.
+
+    A GPU without an index, as in "cuda", gets index 0.
+    """
+    if isinstance(value, torch.Tensor | torch.Generator):
+        value = value.device
+    if isinstance(value, bool) or not isinstance(value, str | int | torch.device):
+        return None
+    try:
+        device = torch.device(value)
+    except RuntimeError:
+        return None
+    has_index = device.type in ("cpu", "meta") or device.index is not None
+    return device if has_index else torch.device(device.type, 0)

@@ -16,7 +16,6 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
-
 from tests.helpers.checks.collection import LABS
 
 FORKS = "forkserver" in multiprocessing.get_all_start_methods()

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers.checks.lab import Lab
 
 import simulated_cuda
 from helpers.checks import check_box, lab_00
 from helpers.checks.check_box import CHECK_TYPE, CheckFailed
 from helpers.checks.hints import Hint
-from helpers.checks.lab import Lab
 
 SMALL = Hint("too-small", "`double` gives {found}.", "Look at the factor.", "A section")
 OTHER = Hint("not-a-number", "`double` does not return a number.", "Look at the type.")

@@ -1,9 +1,7 @@
 """A tiny CIFAR-10 in every layout, and a local server with configurable faults."""
 
-import io
-import os
 import pickle
-import struct
+import pickletools
 import tarfile
 import threading
 import zipfile
@@ -12,13 +10,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
 from helpers import cifar10, synthetic_images
-from helpers.cifar10.dataset import OFFICIAL_BATCHES
-
-REAL_ROOT = os.environ.get("CIFAR10_ROOT")
 
 
 @pytest.fixture(autouse=True)
@@ -35,39 +32,33 @@ def cache(tmp_path):
     return tmp_path / "cache"
 
 
-def python3_dumps(value) -> bytes:
-    return pickle.dumps(value, protocol=2)
-
-
 class SmallCifar10:
     """A few images of each class, written in every layout."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.per_class = {"train": 5, "test": 2}
         random = np.random.default_rng(0)
         self.pixels, self.labels = {}, {}
-        for split, count in self.per_class.items():
+        for split, count in (("train", 5), ("test", 2)):
             coarse = random.integers(0, 256, (10 * count, 8, 8, 3), dtype=np.uint8)
             self.pixels[split] = coarse.repeat(4, axis=1).repeat(4, axis=2)
             self.labels[split] = np.arange(10).repeat(count)
 
-    def folders(self, kind: str = "jpg", name: str = "folders", **options) -> Path:
+    def folders(self, kind: str = "jpg", name: str = "folders") -> Path:
         """Write the image folders train/CLASS/* and test/CLASS/*; return their parent."""
         root = self.root / name
-        for split, count in self.per_class.items():
-            for k, (pixels, label) in enumerate(zip(*self._pairs(split), strict=True)):
-                path = root / split / cifar10.CLASSES[label] / f"{k % count:04}.{kind}"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                Image.fromarray(pixels).save(path, **options)
+        for split, labels in self.labels.items():
+            for k, label in enumerate(labels):
+                folder = root / split / cifar10.CLASSES[label]
+                folder.mkdir(parents=True, exist_ok=True)
+                number = k - int(np.argmax(labels == label))
+                Image.fromarray(self.pixels[split][k]).save(folder / f"{number:04}.{kind}")
         return root
 
-    def tar(self, kind: str = "tar.gz", prefix: str = "", source: Path | None = None) -> Path:
+    def tar(self, kind: str = "tar.gz", prefix: str = "") -> Path:
         path = self.root / f"images.{kind}"
-        mode = "w:gz" if kind.endswith("gz") else "w"
-        # The format of GNU tar; Python's default adds a second header to every file.
-        with tarfile.open(path, mode, format=tarfile.GNU_FORMAT) as archive:
-            archive.add(source or self.folders(), arcname=prefix or ".")
+        with tarfile.open(path, "w:gz" if kind == "tar.gz" else "w") as archive:
+            archive.add(self.folders(), arcname=prefix or ".")
         return path
 
     def zip(self, prefix: str = "") -> Path:
@@ -78,165 +69,105 @@ class SmallCifar10:
             archive.writestr("__MACOSX/train/cat/._0000.jpg", b"added by macOS")
         return path
 
-    def batches(self, name: str = "data", dumps=python3_dumps) -> Path:
+    def batches(self, name: str = "data", dumps=pickle.dumps) -> Path:
         """Write cifar-10-batches-py; return its parent folder."""
         folder = self.root / name / "cifar-10-batches-py"
         folder.mkdir(parents=True)
-        parts = [
-            (batch_name, slice(k, None, 5))
-            for k, batch_name in enumerate(list(OFFICIAL_BATCHES)[:5])
-        ]
-        for batch_name, part in [*parts, ("test_batch", slice(None))]:
-            pixels, labels = self._pairs("test" if batch_name == "test_batch" else "train")
-            data = pixels[part].transpose(0, 3, 1, 2).reshape(-1, 3072)
-            batch = {"data": np.ascontiguousarray(data), "labels": labels[part].tolist()}
+        parts = {f"data_batch_{k + 1}": ("train", slice(k, None, 5)) for k in range(5)}
+        for batch_name, (split, part) in {**parts, "test_batch": ("test", slice(None))}.items():
+            data = self.pixels[split][part].transpose(0, 3, 1, 2).reshape(-1, 3072)
+            labels = self.labels[split][part].tolist()
+            batch = {"data": np.ascontiguousarray(data), "labels": labels}
             (folder / batch_name).write_bytes(dumps(batch))
-        meta = {"label_names": list(cifar10.CLASSES), "num_vis": 3072}
+        meta = {"label_names": list(cifar10.CLASSES)}
         (folder / "batches.meta").write_bytes(dumps(meta))
         return folder.parent
 
-    def official_archive(self, name: str = "archive") -> Path:
-        """Write cifar-10-python.tar.gz; return its path."""
-        path = self.root / name / "cifar-10-python.tar.gz"
+    def official_archive(self) -> Path:
+        """Write archive/cifar-10-python.tar.gz from the batches in archive-source."""
+        path = self.root / "archive" / "cifar-10-python.tar.gz"
         path.parent.mkdir()
-        batches = self.batches(name=f"{name}-source")
         with tarfile.open(path, "w:gz") as archive:
-            archive.add(batches / "cifar-10-batches-py", arcname="cifar-10-batches-py")
+            archive.add(self.batches(name="archive-source"), arcname=".")
         return path
 
-    def parquet(self, images: str = "img", metadata=None) -> Path:
-        """Write plain_text/*.parquet; return the parent folder."""
-        pa = pytest.importorskip("pyarrow")
-        pq = pytest.importorskip("pyarrow.parquet")
+    def parquet(self, images: str = "img") -> Path:
+        """Write plain_text/*.parquet, in the same order; return the parent folder."""
         folder = self.root / "hub" / "plain_text"
         folder.mkdir(parents=True)
-        for split in self.per_class:
-            pixels, labels = self._pairs(split)
-            order = np.random.default_rng(1).permutation(len(labels))
-            rows = [{"bytes": png(pixels[k]), "path": None} for k in order]
-            table = pa.table({images: rows, "label": [int(labels[k]) for k in order]})
-            table = table.replace_schema_metadata(metadata)
+        for split, labels in self.labels.items():
+            png_files = sorted(self.folders("png", "png").glob(f"{split}/*/*.png"))
+            rows = [{"bytes": file.read_bytes(), "path": None} for file in png_files]
+            table = pa.table({images: rows, "label": labels.tolist()})
             pq.write_table(table, folder / f"{split}-00000-of-00001.parquet")
         return folder.parent
-
-    def _pairs(self, split: str) -> tuple[np.ndarray, np.ndarray]:
-        return self.pixels[split], self.labels[split]
-
-
-def png(pixels: np.ndarray) -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "PNG")
-    return buffer.getvalue()
 
 
 @pytest.fixture
 def small_cifar10(tmp_path):
-    (tmp_path / "small").mkdir()
-    return SmallCifar10(tmp_path / "small")
+    return SmallCifar10(tmp_path)
 
 
-def _python2(value) -> bytes:
-    """Pickle like Python 2 and its NumPy, which wrote the official batches."""
-    if isinstance(value, bytes | str):
-        text = value.encode() if isinstance(value, str) else value
-        return b"T" + struct.pack("<i", len(text)) + text
-    if isinstance(value, bool):
-        return b"\x88" if value else b"\x89"
-    if isinstance(value, int):
-        return b"J" + struct.pack("<i", value)
-    if value is None:
-        return b"N"
-    if isinstance(value, list):
-        return b"](" + b"".join(map(_python2, value)) + b"e"
-    if isinstance(value, tuple):
-        return b"(" + b"".join(map(_python2, value)) + b"t"
-    if isinstance(value, dict):
-        return b"}(" + b"".join(_python2(x) for pair in value.items() for x in pair) + b"u"
-    dtype = b"cnumpy\ndtype\n" + _python2(("u1", 0, 1)) + b"R"
-    dtype += _python2((3, "|", None, None, None, -1, -1, 0)) + b"b"
-    empty = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n"
-    empty += _python2((0,)) + _python2("b") + b"tR"
-    state = b"(" + _python2(1) + _python2(value.shape) + dtype + _python2(False)
-    return empty + state + _python2(value.tobytes()) + b"tb"
-
-
-@pytest.fixture
-def python2_dumps():
-    return lambda value: b"\x80\x02" + _python2(value) + b"."
+def python2_dumps(value) -> bytes:
+    """Pickle with the strings and module names of Python 2, which wrote the official batches."""
+    data = bytearray(pickle.dumps(value, protocol=2).replace(b"numpy._core", b"numpy.core"))
+    for operation, text, position in pickletools.genops(bytes(data)):
+        if operation.name == "BINUNICODE" and text.isascii():
+            data[position : position + 1] = b"T"  # a string of bytes
+    return bytes(data)
 
 
 class Server:
-    """Serve one file, correctly or with a fault.
+    """Serve one file, correctly or with a fault."""
 
-    Attributes:
-        status: HTTP status to answer with; 200 serves the file.
-        rate: bytes per second; None for no limit.
-        cut: close the connection after this many bytes, the first time only.
-        hang: accept the request and never answer.
-        freeze: stop sending after this many bytes, with the connection open.
-        ranges: whether to support the Range header.
-        ranges_requested: the Range header of each request, None for the whole file.
-    """
-
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, **behavior) -> None:
         self.data = data
-        self.status, self.rate, self.cut, self.hang, self.ranges = 200, None, None, False, True
-        self.freeze = None
-        self.ranges_requested: list[str | None] = []
+        self.status = 200  # another status is sent without the file
+        self.rate = None  # bytes per second
+        self.cut = None  # close the connection after this many bytes, the first time only
+        self.freeze = None  # stop sending after this many bytes, with the connection open
+        self.ranges = True  # support the Range header
+        vars(self).update(behavior)
+        self.ranges_requested: list[str | None] = []  # None for the whole file
         self.stopped = threading.Event()
-        outer = self
 
         class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
-                outer.answer(self)
+            def do_GET(request):
+                self.answer(request)
 
-            def log_message(self, *_):
+            def log_message(*_):
                 pass
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
-        threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._http.server_port}/cifar-10-python.tar.gz"
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.http.server_port}/cifar-10-python.tar.gz"
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
         byte_range = request.headers.get("Range")
         self.ranges_requested.append(byte_range)
-        if self.hang:
-            self.stopped.wait(30)
-            return
         if self.status != 200:
             request.send_error(self.status)
             return
-        start = (
-            int(byte_range.removeprefix("bytes=").rstrip("-")) if byte_range and self.ranges else 0
-        )
-        start = start if start < len(self.data) else 0
+        start = int(byte_range[len("bytes=") : -1]) if byte_range and self.ranges else 0
+        start, size = start if start < len(self.data) else 0, len(self.data)
         request.send_response(206 if start else 200)
         if start:
-            last = len(self.data) - 1
-            request.send_header("Content-Range", f"bytes {start}-{last}/{len(self.data)}")
-        request.send_header("Content-Length", str(len(self.data) - start))
+            request.send_header("Content-Range", f"bytes {start}-{size - 1}/{size}")
+        request.send_header("Content-Length", str(size - start))
         request.end_headers()
-        end = len(self.data) if self.cut is None else min(len(self.data), start + self.cut)
+        end = self.freeze or (size if self.cut is None else start + self.cut)
         self.cut = None
-        self._send(request, self.data[start : self.freeze or end])
+        chunk_size = size if self.rate is None else max(1, self.rate // 50)
+        for position in range(start, min(end, size), chunk_size):
+            try:
+                request.wfile.write(self.data[position : min(position + chunk_size, end)])
+            except OSError:
+                return  # the client disconnected, as some tests expect
+            if self.rate is not None and self.stopped.wait(chunk_size / self.rate):
+                return
         if self.freeze is not None:
             self.stopped.wait(30)
-
-    def _send(self, request: BaseHTTPRequestHandler, data: bytes) -> None:
-        chunk_size = len(data) if self.rate is None else max(1, self.rate // 50)
-        try:
-            for start in range(0, len(data), max(1, chunk_size)):
-                request.wfile.write(data[start : start + chunk_size])
-                if self.rate is not None and self.stopped.wait(chunk_size / self.rate):
-                    return
-        except OSError:
-            return  # the client disconnected, as some tests expect
-
-    def stop(self) -> None:
-        self.stopped.set()
-        self._http.shutdown()
-        self._http.server_close()
 
 
 @pytest.fixture
@@ -244,20 +175,11 @@ def serve():
     servers = []
 
     def start(data: bytes, **behavior) -> Server:
-        server = Server(data)
-        for name, value in behavior.items():
-            setattr(server, name, value)
-        servers.append(server)
-        return server
+        servers.append(Server(data, **behavior))
+        return servers[-1]
 
     yield start
     for server in servers:
-        server.stop()
-
-
-@pytest.fixture
-def real_root():
-    """Path of the real images, from CIFAR10_ROOT."""
-    if not REAL_ROOT:
-        pytest.skip("needs real CIFAR-10: set CIFAR10_ROOT")
-    return Path(REAL_ROOT)
+        server.stopped.set()
+        server.http.shutdown()
+        server.http.server_close()
