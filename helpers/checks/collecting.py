@@ -63,41 +63,24 @@ class Error:
 
 @dataclass
 class Facts:
-    """What a call did, as plain data.
+    """What a call did, as plain data; `facts.modes` is `facts.own["modes"]`."""
 
-    Attributes:
-        value: what it returned.
-        error: what it raised, or None.
-        name: the name of what was called, "" for the exercise's first answer.
-        arguments: the arguments after the call, by name; only those of `call_once`.
-        copies: the copies between devices.
-        waits: how often Python read from a GPU, a number or a whole tensor.
-        calls: the number of calls to torch functions.
-        gradients_left_off: whether the call turned gradient tracking off and left it off.
-        shadowed: a name such as `torch` that the notebook has reassigned, and its description.
-        own: what else the exercise's collector recorded; `facts.modes` is `facts.own["modes"]`.
-        stopped: "time" or "memory" if the call exceeded this limit.
-        printed: what the student's code has printed so far, and whether it was truncated.
-    """
-
-    value: Any = None
-    error: Error | None = None
-    name: str = ""
-    arguments: dict[str, Any] = field(default_factory=dict)
-    copies: list[Copy] = field(default_factory=list)
-    waits: int = 0
-    calls: int = 0
-    gradients_left_off: bool = False
-    shadowed: tuple[str, str] | None = None
-    own: dict[str, Any] = field(default_factory=dict)
-    stopped: str = ""
-    printed: tuple[str, bool] = ("", False)
-    # The value itself, which only a collector sees.
-    result: Any = None
-    # Set by the judge: the case, the expected outcome, and the answer's.
-    case: Case = field(default_factory=Case)
-    right: Any = None
-    outcome: Any = None
+    value: Any = None  # what it returned
+    error: Error | None = None  # what it raised
+    name: str = ""  # of what was called, "" for the exercise's first answer
+    arguments: dict[str, Any] = field(default_factory=dict)  # after the call; only of `call_once`
+    copies: list[Copy] = field(default_factory=list)  # between devices
+    waits: int = 0  # how often Python read from a GPU, a number or a whole tensor
+    calls: int = 0  # of torch functions
+    gradients_left_off: bool = False  # gradient tracking, which was on before
+    shadowed: tuple[str, str] | None = None  # a reassigned name such as `torch`, its description
+    own: dict[str, Any] = field(default_factory=dict)  # recorded by the exercise's collector
+    stopped: str = ""  # "time" or "memory" if the call exceeded this limit
+    printed: tuple[str, bool] = ("", False)  # so far, and whether it was truncated
+    result: Any = None  # the value itself, which only a collector sees
+    case: Case = field(default_factory=Case)  # set by the judge, like the next two
+    right: Any = None  # the expected outcome
+    outcome: Any = None  # that of the answer
 
     def __getattr__(self, name: str) -> Any:
         if name == "own" or name not in self.own:
@@ -126,9 +109,8 @@ class CallFailed(Exception):
 class Collector:
     """Collects the facts of one check. Use it as a context manager: the block is a sandbox.
 
-    Args:
-        answers: the student's functions or classes, by the names that the exercise gives them.
-        seconds: the time limit for all calls together.
+    `answers` are the student's functions or classes, by the names that the exercise gives them, and
+    `seconds` is the time limit for all calls together.
     """
 
     def __init__(self, answers: Mapping[str, Any], seconds: float) -> None:
@@ -195,19 +177,19 @@ class Collector:
                 try:
                     value = self._limits.run(function, *args, **kwargs)
                     facts.gradients_left_off = tracked and not torch.is_grad_enabled()
-                except KeyboardInterrupt:
-                    raise
                 except BaseException as raised:
-                    error = self._describe_error(raised, function)
+                    if isinstance(raised, KeyboardInterrupt):
+                        raise
+                    error = self._describe_error(raised)
                     facts.stopped = {OutOfTime: "time", OutOfMemory: "memory"}.get(type(raised), "")
             if error is None:
-                tensors = _flatten({f"{i}": argument for i, argument in enumerate(args)})
-                facts.result, facts.value = value, plain(value, tensors)
+                facts.result, facts.value = value, plain(value, _flatten(args))
             if recorder is not None:
                 facts.copies, facts.waits = recorder.copies, recorder.waits
                 facts.calls = recorder.calls
         facts.error = error
-        facts.shadowed = _find_shadowed(function, include_callables=error is not None)
+        shadowed = shadowed_name(function, include_callables=error is not None)
+        facts.shadowed = shadowed and (shadowed[0], describe(shadowed[1]))
         if facts.stopped or (error is not None and not may_fail):
             raise CallFailed(facts)
         return facts
@@ -224,51 +206,37 @@ class Collector:
             pass
         return None
 
-    def _describe_error(self, error: BaseException, function: Answer) -> Error:
+    def _describe_error(self, error: BaseException) -> Error:
         types = tuple(kind.__name__ for kind in type(error).__mro__)
         line, text = one_line(error), ""
         with suppress(Exception):  # the `__str__` of a student's own class may fail
             text = str(error)[:10_000]
-        hint, values = _general_hint(error, line), {"error": line, "seconds": self._limits.seconds}
+        values = {"error": line, "seconds": self._limits.seconds, "where": ""}
+        # torch reports a failed allocation on the CPU as a plain RuntimeError.
+        hint = "too-much-memory" if "can't allocate memory" in line else "raised"
+        hint = next((id for kinds, id in _HINTS if isinstance(error, kinds)), hint)
+        # A stub raises this error; torch raises it for operations that it lacks.
+        is_stub = isinstance(error, NotImplementedError)
+        if is_stub and (not text or text.startswith("exercise ")):
+            hint = "not-written"
         if hint == "raised":
             explanation = explanation_of(error)
             if explanation is not None:
                 hint, values["explained"] = "device-error", explanation.without_fix
-            values["where"] = ""
             with suppress(Exception):
                 source = student_frames(error.__traceback__)[0].line
                 values["where"] = " " + translate("It happens in `{line}`.", line=source)
         return Error(types, text, hint, values)
 
 
-def _general_hint(error: BaseException, line: str) -> str:
-    """Return the id of the general hint for an error."""
-    if is_stub_error(error):
-        return "not-written"
-    # torch reports a failed allocation on the CPU as a plain RuntimeError.
-    memory = (OutOfMemory, MemoryError, torch.OutOfMemoryError)
-    if isinstance(error, memory) or "can't allocate memory" in line:
-        return "too-much-memory"
-    for types, hint in (
-        (RecursionError, "too-deep"),
-        (OutOfTime, "takes-too-long"),
-        ((ExitCalled, SystemExit), "ends-the-program"),
-        (InputCalled, "asks-for-input"),
-    ):
-        if isinstance(error, types):
-            return hint
-    return "raised"
-
-
-def is_stub_error(error: BaseException) -> bool:
-    """Return whether a stub raised the error, and not torch, which lacks some operations."""
-    text = str(error) if isinstance(error, NotImplementedError) else "no"
-    return not text or text.startswith("exercise ")
-
-
-def _find_shadowed(function: Answer, *, include_callables: bool) -> tuple[str, str] | None:
-    found = shadowed_name(function, include_callables=include_callables)
-    return None if found is None else (found[0], describe(found[1]))
+# The general hints for errors, by their types.
+_HINTS = (
+    ((OutOfMemory, MemoryError, torch.OutOfMemoryError), "too-much-memory"),
+    (RecursionError, "too-deep"),
+    (OutOfTime, "takes-too-long"),
+    ((ExitCalled, SystemExit), "ends-the-program"),
+    (InputCalled, "asks-for-input"),
+)
 
 
 def call_once(names: Sequence[str], call: Call, case: Case, answer: Answer) -> Facts:
@@ -290,15 +258,12 @@ def make(value: Any) -> Any:
     return value
 
 
-def _flatten(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments, and the items of those that are lists as "0[1]"."""
-    items = {
-        f"{name}[{i}]": item
-        for name, value in arguments.items()
-        if isinstance(value, list | tuple)
-        for i, item in enumerate(value)
-    }
-    return {**arguments, **items}
+def _flatten(arguments: Sequence[Any]) -> dict[str, Any]:
+    """Return the arguments as "0", "1", ... and the items of those that are lists as "0[1]"."""
+    named = {str(i): argument for i, argument in enumerate(arguments)}
+    lists = {name: value for name, value in named.items() if isinstance(value, list | tuple)}
+    items = {f"{name}[{i}]": x for name, value in lists.items() for i, x in enumerate(value)}
+    return named | items
 
 
 class _ScalarReads(TorchDispatchMode):

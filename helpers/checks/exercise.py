@@ -43,16 +43,12 @@ class Draw(random.Random):
         """The first GPU."""
         return self.devices[0]
 
-    def normal(
-        self,
-        *shape: int,
-        device: str = "cpu",
-        dtype: torch.dtype = torch.float32,
-        requires_grad: bool = False,
-    ) -> PlainTensor:
-        """Return a tensor of random numbers from the standard normal distribution."""
-        values = torch.randn(shape, generator=self.generator).to(dtype)
-        return PlainTensor(values, device, requires_grad)
+    def normal(self, *shape: int, dtype: torch.dtype = torch.float32, **kind: Any) -> PlainTensor:
+        """Return random numbers from the standard normal distribution.
+
+        `kind` may have `device` and `requires_grad`.
+        """
+        return PlainTensor(torch.randn(shape, generator=self.generator).to(dtype), **kind)
 
     def integers(
         self,
@@ -62,7 +58,7 @@ class Draw(random.Random):
         device: str = "cpu",
         dtype: torch.dtype = torch.int64,
     ) -> PlainTensor:
-        """Return a tensor of random integers from `low` to `high` (exclusive)."""
+        """Return random integers from `low` to `high` (exclusive)."""
         values = torch.randint(low, high, shape, generator=self.generator)
         return PlainTensor(values.to(dtype), device)
 
@@ -82,8 +78,8 @@ class Verdict:
 
     @property
     def hint(self) -> str | None:
-        """The id of the hint for the mistake."""
-        return None if self.mistake is None else self.mistake.hint.id
+        """The id of the mistake's hint."""
+        return self.mistake and self.mistake.hint.id
 
 
 def otherwise(facts: Facts) -> bool:
@@ -182,11 +178,7 @@ class Exercise:
         return {id: row for id, row in rows.items() if id in self.hints and id not in own}
 
     def __call__(self, *answers: Any) -> None:
-        """Check the answers and show the result in a box.
-
-        Raises:
-            CheckFailed: an answer is wrong. The exception stops the cell.
-        """
+        """Show the result of `check` in a box; raise CheckFailed if an answer is wrong."""
         __tracebackhide__ = True  # IPython leaves this function out of the traceback.
         try:
             verdict = self.check(*answers)
@@ -197,14 +189,10 @@ class Exercise:
             raise CheckFailed(f"exercise {self.number}: {verdict.mistake.wrong}") from None
 
     def check(self, *answers: Any, seed: int | None = None) -> Verdict:
-        """Check the answers in this process, without showing anything.
+        """Check the student's functions or classes here, without showing anything.
 
-        Args:
-            answers: the functions or classes that the exercise asks for.
-            seed: seed of the inputs, to reproduce an earlier verdict; random if None.
-
-        Raises:
-            TypeError: the number of answers does not match the exercise.
+        `seed` is that of the inputs, to reproduce an earlier verdict; random if None. Raises
+        TypeError if the number of answers does not match the exercise.
         """
         if len(answers) != len(self.names):
             raise TypeError(f"Call this check as check.{self}({', '.join(self.names)})")
@@ -220,10 +208,8 @@ class Exercise:
     ) -> Verdict:
         """Judge the facts of each case, up to the first mistake.
 
-        Args:
-            collect: runs the exercise's collector for a case, here or in another process.
-            seed: seed of the cases; random if None.
-            gpus: how many GPUs the student's code has.
+        `collect` runs the exercise's collector for a case, here or in another process, on a machine
+        with this many GPUs. `seed` is that of the cases; random if None.
         """
         seed = secrets.randbits(32) if seed is None else seed
         facts = Facts()
@@ -286,24 +272,22 @@ class Exercise:
 
     def record(self, verdict: Verdict) -> CheckBox:
         """Count the attempt and return the box to show; a repeated mistake gets more help."""
-        if not self.passed:
-            self.tries += 1
+        self.tries += not self.passed
         # A wrong answer replaces an earlier right one.
         self.passed = verdict.passed
         lines = [translate(self.success)]
         if (mistake := verdict.mistake) is not None:
-            repeats = self.hint_counts[mistake.hint.id] = (
-                self.hint_counts.get(mistake.hint.id, 0) + 1
-            )
+            id, section = mistake.hint.id, mistake.hint.section
+            self.hint_counts[id] = repeats = self.hint_counts.get(id, 0) + 1
             lines = [mistake.wrong]
             if repeats >= 2:
                 lines.append(translate("Where to look: {look}", look=mistake.look))
-            if repeats >= 3 and mistake.hint.section:
+            if repeats >= 3 and section:
                 lesson = self.lab.name.split("_")[0]
-                section = section_title(lesson, mistake.hint.section)
+                title = section_title(lesson, section)
                 lines.append(
                     translate(
-                        "Read again: lesson {lesson}, “{section}”.", lesson=lesson, section=section
+                        "Read again: lesson {lesson}, “{section}”.", lesson=lesson, section=title
                     )
                 )
         data = {
@@ -315,9 +299,8 @@ class Exercise:
             "hint": verdict.hint,
             "tries": self.tries,
         }
-        exercises = self.lab.exercises.values()
-        done = sum(exercise.passed for exercise in exercises)
-        return CheckBox(data, lines, done, len(exercises), *verdict.facts.printed)
+        done = [exercise.passed for exercise in self.lab.exercises.values()]
+        return CheckBox(data, lines, sum(done), len(done), *verdict.facts.printed)
 
     def __str__(self) -> str:
         return f"exercise_{self.number}"
@@ -340,13 +323,9 @@ def _student_frames(traceback: TracebackType | None) -> TracebackType | None:
 class Lab:
     """The exercises of one lab: the modules `exercise_N_name.py` of a package.
 
-    Args:
-        package: the name of the package.
-        name: the name of the lab's notebook and lesson, such as "01_tensors_and_devices".
-        hints: hints that several exercises share, as a text for `read_hints`. An exercise uses one
-            if it has a row with its id.
-        section: heading of the lesson section that these hints send to.
-        seconds: the time limit of a check.
+    `name` is that of the lab's notebook and lesson, such as "01_tensors_and_devices". `hints` is a
+    text for `read_hints` with hints that send to this `section`. They are shared: an exercise uses
+    one if it has a row with its id. `seconds` is the time limit of a check.
     """
 
     def __init__(

@@ -16,20 +16,12 @@ _ENTRY = re.compile(r"^([a-z0-9-]+): ", flags=re.MULTILINE)
 
 @dataclass(frozen=True)
 class Hint:
-    """The help for one mistake.
-
-    Args:
-        id: identifier of the mistake, used by the tests and stored in the notebook.
-        wrong: what is wrong; shown at the first attempt, with placeholders such as `{name}`.
-        look: where to look; added at the second attempt with the same mistake.
-        section: heading of the lesson section to read again; added at the third attempt, "" for
-            none.
-    """
+    """The help for one mistake; `id` is used by the tests and stored in the notebook."""
 
     id: str
-    wrong: str
-    look: str
-    section: str = ""
+    wrong: str  # what is wrong, at the first attempt, with placeholders such as `{name}`
+    look: str  # where to look, added at the second attempt with the same mistake
+    section: str = ""  # of the lesson, to read again; added at the third attempt
 
 
 @dataclass(frozen=True)

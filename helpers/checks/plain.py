@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from helpers.language import translate
 
 _MAX_ERROR_LENGTH = 200
-_GETTERS = {name: getattr(Tensor, name).__get__ for name in ("device", "requires_grad")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,44 +87,42 @@ def plain(value: Any, arguments: Mapping[str, Any] | None = None, depth: int = 0
     """Return `value` as plain data. `arguments` are the tensors that it may share memory with."""
     if value is None or isinstance(value, bool | torch.dtype | torch.device | _PLAIN):
         return value
-    if isinstance(value, int | float | str):
-        kinds = (int, float, str)
-        base = next(kind for kind in kinds if isinstance(value, kind))
-        return base.__new__(base, value) if type(value) is not base else value
+    for base in (int, float, str):
+        if isinstance(value, base):
+            return base.__new__(base, value) if type(value) is not base else value
     if isinstance(value, Tensor):
         return _plain_tensor(value, arguments or {})
+    if isinstance(value, nn.Module):
+        return _plain_module(value)
     if isinstance(value, np.ndarray):
         with suppress(TypeError):
             return PlainTensor(torch.from_numpy(value.copy()), kind="array")
-    if isinstance(value, nn.Module):
-        return plain_module(value)
-    if depth < 8:
-        if type(value) in (list, tuple, set, frozenset):
-            return type(value)(plain(item, arguments, depth + 1) for item in value)
-        if isinstance(value, Mapping):
-            return {plain(key): plain(item, arguments, depth + 1) for key, item in value.items()}
+    if depth < 8 and type(value) in (list, tuple, set, frozenset):
+        return type(value)(plain(item, arguments, depth + 1) for item in value)
+    if depth < 8 and isinstance(value, Mapping):
+        return {plain(key): plain(item, arguments, depth + 1) for key, item in value.items()}
     return Other(type(value).__name__, describe(value))
 
 
 def _plain_tensor(tensor: Tensor, arguments: Mapping[str, Any]) -> Any:
     with torch._C.DisableTorchFunctionSubclass():
-        device, requires_grad = (get(tensor) for get in _GETTERS.values())
+        device, requires_grad = Tensor.device.__get__(tensor), Tensor.requires_grad.__get__(tensor)
         if type(tensor) not in (Tensor, nn.Parameter, nn.Buffer):
             return Other(type(tensor).__name__, describe(tensor))
-        address = _address(tensor)
         others = {name: other for name, other in arguments.items() if isinstance(other, Tensor)}
-        shares = tuple(name for name, other in others.items() if _address(other) == address)
-        same = tuple(name for name, other in others.items() if other is tensor)
+        shares = [name for name, x in others.items() if _address(x) == _address(tensor)]
+        same = [name for name, x in others.items() if x is tensor]
         values = Tensor.detach(tensor).cpu().clone()
-    return PlainTensor(values, str(device), requires_grad, shares=shares, is_one_of=same)
+    return PlainTensor(
+        values, str(device), requires_grad, shares=tuple(shares), is_one_of=tuple(same)
+    )
 
 
 def _address(tensor: Tensor) -> int:
     return Tensor.untyped_storage(tensor).data_ptr() if tensor.layout == torch.strided else -1
 
 
-def plain_module(module: nn.Module) -> PlainModule:
-    """Return a module's tensors and modes as plain data."""
+def _plain_module(module: nn.Module) -> PlainModule:
     parameters = dict(nn.Module.named_parameters(module))
     return PlainModule(
         type(module).__name__,
