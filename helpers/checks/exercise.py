@@ -229,16 +229,18 @@ class Exercise:
         facts.case = case
         try:
             found = self._find_mistake(facts)
+            return found and self._fill(facts, *found)
         except Exception as error:  # facts of a form that no right answer has
-            found = "unusable-result", {"error": one_line(error)}
-        if found is None:
-            return None
-        id, values = found
+            return self._fill(Facts(name=facts.name), "unusable-result", {"error": one_line(error)})
+
+    def _fill(self, facts: Facts, id: str, values: dict[str, Any]) -> Mistake:
+        """Return the mistake with the hint of this id."""
         if facts.shadowed is not None and id != "not-written":
             id, values = "name-shadowed", dict(zip(("hidden", "what"), facts.shadowed, strict=True))
         found = facts.value if facts.outcome is None else facts.outcome
         general = {"name": facts.name or self.names[0], "found": found}
-        return Mistake(self.hints.get(id) or GENERAL[id], general | facts.own | dict(case) | values)
+        hint = self.hints.get(id) or GENERAL[id]
+        return hint.fill(general | facts.own | dict(facts.case) | values)
 
     def _find_mistake(self, facts: Facts) -> tuple[str, dict[str, Any]] | None:
         """Return the id of a hint, and values for its placeholders."""

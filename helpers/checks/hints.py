@@ -6,7 +6,8 @@ any exercise are at the end of this module, in the same format.
 
 import re
 import textwrap
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from helpers.language import translate
@@ -23,23 +24,19 @@ class Hint:
     look: str  # where to look, added at the second attempt with the same mistake
     section: str = ""  # of the lesson, to read again; added at the third attempt
 
+    def fill(self, values: Mapping[str, Any]) -> "Mistake":
+        """Return the mistake with the texts translated and their placeholders filled in."""
+        wrong, look = (translate(text).format_map(values) for text in (self.wrong, self.look))
+        return Mistake(self, wrong, look)
+
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake that a judge found: its hint, and the values for the hint's placeholders."""
+    """A mistake that a judge found: its hint, what is wrong, and where to look."""
 
     hint: Hint
-    values: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def wrong(self) -> str:
-        """What is wrong, translated and filled in."""
-        return translate(self.hint.wrong).format(**self.values)
-
-    @property
-    def look(self) -> str:
-        """Where to look, translated and filled in."""
-        return translate(self.hint.look).format(**self.values)
+    wrong: str
+    look: str
 
 
 def read_hints(text: str, section: str = "") -> dict[str, Hint]:
