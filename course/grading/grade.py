@@ -18,7 +18,6 @@ from course.course_folder import CourseError, CourseFolder, select_names
 from course.grading.class_list import absent_students
 from course.grading.feedback import write_feedback, write_feedback_zip
 from course.grading.gradebook import write_class_page, write_tables
-from course.grading.judges import Canceled, Judges
 from course.grading.limits import SandboxLimits
 from course.grading.marking import (
     GradedSubmission,
@@ -28,6 +27,7 @@ from course.grading.marking import (
     make_ungraded,
 )
 from course.grading.preflight import check_machine, unexpected_marks
+from course.grading.remote_worker import Canceled
 from course.grading.results import StoredResults, apply_manual_points, read_manual_points
 from course.grading.submissions import Submission, find_submissions
 
@@ -124,7 +124,6 @@ class _ClassGrader:
     graded: dict[str, GradedSubmission] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _cancel: threading.Event = field(default_factory=threading.Event)
-    _judges: Judges = field(default_factory=Judges)
     # The next time, in seconds, at which the tables may be written.
     _tables_due: float = 0.0
 
@@ -147,11 +146,8 @@ class _ClassGrader:
             self._finish(stored, final=True)
         if waiting:
             limits, isolated = self.options.limits, self.options.isolated
-            try:
-                check_machine(self.original, limits, isolated=isolated, judges=self._judges)
-                self._regrade_one_by_one(self._grade_all(waiting))
-            finally:
-                self._judges.close()
+            check_machine(self.original, limits, isolated=isolated)
+            self._regrade_one_by_one(self._grade_all(waiting))
         self._write_tables(last=True)
         return [self.graded[submission.student] for submission in self.submissions]
 
@@ -189,8 +185,9 @@ class _ClassGrader:
     def _grade_safely(self, submission: Submission) -> GradedSubmission:
         limits, isolated = self.options.limits, self.options.isolated
         try:
-            options = {"isolated": isolated, "cancel": self._cancel, "judges": self._judges}
-            return grade_submission(self.notebook, submission, limits, **options)
+            return grade_submission(
+                self.notebook, submission, limits, isolated=isolated, cancel=self._cancel
+            )
         except Canceled:
             raise
         except Exception as error:  # an error in one submission must not stop the others
@@ -199,8 +196,7 @@ class _ClassGrader:
 
     def _solution_fails(self) -> bool:
         limits, isolated = self.options.limits, self.options.isolated
-        options = {"isolated": isolated, "judges": self._judges}
-        return bool(unexpected_marks(self.original, limits, **options)[0])
+        return bool(unexpected_marks(self.original, limits, isolated=isolated)[0])
 
     def _regrade_one_by_one(self, suspicious: set[str]) -> None:
         """Regrade the submissions that a busy machine may have affected, one at a time."""

@@ -18,7 +18,6 @@ from course.grading.answers import (
     other_notebook,
 )
 from course.grading.internals import can_be_analyzed, uses_of_internals
-from course.grading.judges import Judges
 from course.grading.limits import SandboxLimits, Stop, StopReason
 from course.grading.session import Session
 from course.grading.submissions import Submission
@@ -126,9 +125,8 @@ def grade_submission(
     *,
     isolated: bool = True,
     cancel: threading.Event | None = None,
-    judges: Judges | None = None,
 ) -> GradedSubmission:
-    """Grade every exercise of `submission`, using `judges` if given.
+    """Grade every exercise of `submission`.
 
     Raises:
         Canceled: `cancel` was set.
@@ -143,13 +141,8 @@ def grade_submission(
         reason = f"none of this lab's exercises is in the notebook{hint}"
         return make_ungraded(original, submission, MarkStatus.MISSING, reason)
     start = time.monotonic()
-    session_judges = judges or Judges()
-    session = Session(merged.cells, limits, cancel or threading.Event(), isolated, session_judges)
-    try:
-        session.run()
-    finally:
-        if judges is None:
-            session_judges.close()
+    session = Session(merged.cells, limits, cancel or threading.Event(), isolated)
+    session.run()
     notes = [*merged.notes, *session.notes]
     if submission.others:
         listed = ", ".join(submission.others[:_MAX_FILES_LISTED])

@@ -11,26 +11,19 @@ from pathlib import Path
 import nbformat
 
 from course.course_folder import CourseError
-from course.grading.judges import Judges
 from course.grading.limits import SandboxLimits
 from course.grading.marking import Mark, MarkStatus, grade_submission
 from course.grading.submissions import Submission
 
 
-def check_machine(
-    original: Path,
-    limits: SandboxLimits,
-    *,
-    isolated: bool = True,
-    judges: Judges | None = None,
-) -> None:
+def check_machine(original: Path, limits: SandboxLimits, *, isolated: bool = True) -> None:
     """Grade the solution of the lab `original`, or the lab itself if it has no solution.
 
     Raises:
         CourseError: it did not get full points. The message includes the results and a fix.
     """
     notebook_file, expected = _reference(original)
-    failed, isolated = unexpected_marks(original, limits, isolated=isolated, judges=judges)
+    failed, isolated = unexpected_marks(original, limits, isolated=isolated)
     if not failed:
         return
     setting = "in bubblewrap's sandbox" if isolated else "without a sandbox"
@@ -53,14 +46,14 @@ def _reference(original: Path) -> tuple[Path, MarkStatus]:
 
 
 def unexpected_marks(
-    original: Path, limits: SandboxLimits, *, isolated: bool, judges: Judges | None = None
+    original: Path, limits: SandboxLimits, *, isolated: bool
 ) -> tuple[list[Mark], bool]:
     """Grade the lab's solution; return the unexpected marks and whether it ran in bubblewrap."""
     notebook_file, expected = _reference(original)
     notebook = nbformat.read(notebook_file, as_version=4)
     submission = Submission("the lab's own solution", str(notebook_file), notebook)
-    options = {"isolated": isolated, "judges": judges}
-    graded = grade_submission(nbformat.read(original, as_version=4), submission, limits, **options)
+    lab = nbformat.read(original, as_version=4)
+    graded = grade_submission(lab, submission, limits, isolated=isolated)
     return [mark for mark in graded.marks if mark.status is not expected], graded.isolated
 
 
