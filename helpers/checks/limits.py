@@ -2,7 +2,7 @@
 
 On the main thread, where SIGALRM exists, a timer looks at the limits ten times per second;
 elsewhere a thread does. Both raise subclasses of `BaseException` inside the function and nowhere
-else: code of this package, such as the code that restores settings, is never interrupted.
+else: the code that restores settings is never interrupted.
 
 The time limit counts only the function's own time. It excludes waiting for a processor, because a
 right answer must not be rejected on a busy machine, and imports, because an interrupted import
@@ -43,9 +43,9 @@ _MAX_IMPORT_SECONDS = 120
 # many times the limit, as long as processor time stays within the limit.
 _WALL_TIME_FACTOR = 6
 _IMPORTING = "<frozen importlib"
-_THIS_PACKAGE = str(Path(__file__).parent)
-# An exception here could leave the simulated GPU's list of memory blocks inconsistent.
-_ALLOCATOR = str(Path(simulated_cuda.__file__).parent / "memory.py")
+# An exception in one of these files could leave the simulated GPU inconsistent, or be lost.
+_SIMULATED = Path(simulated_cuda.__file__).parent
+_PROTECTED = {__file__, str(_SIMULATED / "memory.py"), str(_SIMULATED / "places.py")}
 _STATM, _MEMINFO = Path("/proc/self/statm"), Path("/proc/meminfo")
 
 
@@ -119,12 +119,13 @@ class CodeLimits:
         if not self._is_armed:
             return
         error_type = self._exceeded_limit(frame)
+        if error_type is None or not self._is_in_function(frame):
+            signal.setitimer(signal.ITIMER_REAL, 0.001 if error_type else _TICK)
+            return
         # Code that catches everything is interrupted again at once: sooner or later the exception
         # arrives while an `except` clause is running, and leaves the `try` statement.
-        seconds = _TICK if error_type is None else random.uniform(1e-5, 1e-3)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-        if error_type is not None and self._is_in_function(frame):
-            raise error_type
+        signal.setitimer(signal.ITIMER_REAL, 10 ** random.uniform(-6, -3))
+        raise error_type
 
     def _watch(self) -> Callable[[], None]:
         """Look at the limits on another thread; return the function that ends this."""
@@ -169,14 +170,11 @@ class CodeLimits:
 
     def _is_in_function(self, frame: FrameType | None) -> bool:
         """Return whether the code running now is the function's, and may be interrupted."""
-        while frame is not None:
-            file = frame.f_code.co_filename
-            if file.startswith(_THIS_PACKAGE) or file == _ALLOCATOR:
+        while frame is not None and frame.f_code is not CodeLimits._call.__code__:
+            if frame.f_code.co_filename in _PROTECTED:
                 return False
             frame = frame.f_back
-            if frame is not None and frame.f_code is CodeLimits._call.__code__:
-                return True
-        return False
+        return frame is not None
 
 
 def _raise_in(ident: int, kind: type[BaseException] | None) -> None:
