@@ -46,6 +46,9 @@ _IMPORTING = "<frozen importlib"
 # An exception in one of these files could leave the simulated GPU inconsistent, or be lost.
 _SIMULATED = Path(simulated_cuda.__file__).parent
 _PROTECTED = {__file__, str(_SIMULATED / "memory.py"), str(_SIMULATED / "places.py")}
+# An exception here, but not in the functions that they call, could end a mode such as the simulated
+# GPU's for good.
+_CHANGE_MODES = {contextlib.__file__, torch.overrides.__file__}
 _STATM, _MEMINFO = Path("/proc/self/statm"), Path("/proc/meminfo")
 
 
@@ -170,6 +173,8 @@ class CodeLimits:
 
     def _is_in_function(self, frame: FrameType | None) -> bool:
         """Return whether the code running now is the function's, and may be interrupted."""
+        if frame is None or frame.f_code.co_filename in _CHANGE_MODES:
+            return False
         while frame is not None and frame.f_code is not CodeLimits._call.__code__:
             if frame.f_code.co_filename in _PROTECTED:
                 return False
