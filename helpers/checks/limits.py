@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch.utils import _python_dispatch
 
 import simulated_cuda
 
@@ -48,7 +49,7 @@ _SIMULATED = Path(simulated_cuda.__file__).parent
 _PROTECTED = {__file__, str(_SIMULATED / "memory.py"), str(_SIMULATED / "places.py")}
 # An exception here, but not in the functions that they call, could end a mode such as the simulated
 # GPU's for good.
-_CHANGE_MODES = {contextlib.__file__, torch.overrides.__file__}
+_CHANGE_MODES = {contextlib.__file__, torch.overrides.__file__, _python_dispatch.__file__}
 _STATM, _MEMINFO = Path("/proc/self/statm"), Path("/proc/meminfo")
 
 
