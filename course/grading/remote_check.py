@@ -89,5 +89,5 @@ def check_remotely(exercise: Exercise, ask: Ask, seed: int | None = None) -> dic
     error = f"CheckFailed: exercise {exercise.number}: {wrong}" if wrong else ""
     # A student's process may claim anything.
     stop = StopReason(verdict.facts.stopped) if verdict.facts.stopped in ("time", "memory") else ""
-    verdict_fields = {"passed": verdict.passed, "hint": verdict.hint, "message": wrong}
-    return verdict_fields | make_result(error, "", stop, outputs)
+    fields = {"passed": verdict.passed, "hint": verdict.hint, "message": wrong}
+    return fields | make_result(error, "", stop, outputs)

@@ -78,11 +78,7 @@ class RemoteWorker:
         return self._sandbox.last_error
 
     def start(self) -> None:
-        """Start the worker.
-
-        Raises:
-            WorkerStopped, Canceled: it did not start.
-        """
+        """Wait for the worker to start. Raises what `request` raises."""
         self.request("start", TimeLimit(_START_SECONDS), **self._first_request)
 
     def request(self, do: str, limit: TimeLimit, **fields: Any) -> dict[str, Any]:
@@ -171,8 +167,7 @@ def _read_lines(sandbox: Sandbox) -> Iterator[bytes | int | None]:
             yield None
         if not ready:
             continue
-        chunk = os.read(channel, 1 << 16)
-        if not chunk:
+        if not (chunk := os.read(channel, 1 << 16)):
             return
         *lines, remainder = chunk.split(b"\n")
         total += len(chunk)

@@ -40,8 +40,8 @@ ADDRESS_SPACE_LIMIT = 4 * GIB
 _TICK = 0.1
 # An import is stopped after this many seconds, because it probably never ends.
 _MAX_IMPORT_SECONDS = 120
-# On systems that do not report how long a thread waited for a processor, wall time may reach this
-# many times the limit, as long as processor time stays within the limit.
+# On systems that do not report how long a thread waited for a processor, the time that counts is
+# processor time, and this fraction of wall time.
 _WALL_TIME_FACTOR = 6
 _IMPORTING = "<frozen importlib"
 # An exception in one of these files could leave the simulated GPU inconsistent, or be lost.
@@ -200,36 +200,19 @@ def end_threads(before: set[int]) -> None:
         thread.join(max(0.0, deadline - monotonic()))
 
 
-class _FallbackClock:
-    """For systems that do not report how long a thread waited for a processor."""
-
-    def __init__(self) -> None:
-        self._seconds, self._last = 0.0, (process_time(), monotonic())
-
-    def __call__(self) -> float:
-        now = process_time(), monotonic()
-        processor, wall = (new - old for new, old in zip(now, self._last, strict=True))
-        self._seconds += max(processor, wall / _WALL_TIME_FACTOR)
-        self._last = now
-        return self._seconds
-
-
-_fallback_clock = _FallbackClock()
-
-
 def thread_seconds(native_id: int | None = None) -> float:
     """Return the time of a clock that stops while a thread waits for a processor, in seconds.
 
     `native_id` defaults to the current thread's. Only differences between two calls are meaningful.
     """
-    # Not the attribute of the `Thread` object: in a forked process, it is the id before the fork.
-    native_id = native_id or threading.get_native_id()
     try:
+        # Not the attribute of `Thread`: in a forked process, it is the id before the fork.
+        native_id = native_id or threading.get_native_id()
         waits = Path(f"/proc/self/task/{native_id}/schedstat").read_text()
         # The second field is the time spent waiting on a run queue, in nanoseconds.
         return monotonic() - int(waits.split()[1]) / 1e9
     except (OSError, IndexError, ValueError):
-        return _fallback_clock()
+        return process_time() + monotonic() / _WALL_TIME_FACTOR
 
 
 def bytes_in_use() -> int:

@@ -42,23 +42,17 @@ HOSTILE = {
         "while True: X = X + 1",
         "while True:\n    try: time.sleep(0.01)\n    except: pass",
         "lock = threading.Lock(); lock.acquire(); lock.acquire()",
-        "return sum(0 for _ in iter(int, 1))",
-        "while True: print('x' * 1000)",
-        "while True: print('x' * 1000, file=sys.stderr)",
+        "while True: print('x' * 1000); print('x', file=sys.stderr)",
         "while True: display(X)",
     ],
     "ends-the-program": ["exit()", "sys.exit('enough')", "os._exit(1)"],
     "too-deep": ["return hostile(X)"],
     "too-much-memory": [
         "return torch.ones(10 * 2**30, dtype=torch.uint8, device=device)",
-        "return bytearray(10 * 2**30)",
         "rows = []\nwhile True: rows.append(torch.empty(50 * 2**20))",
     ],
     "asks-for-input": ["return X + float(input('how much? '))"],
-    "raised": [
-        "raise KeyError('x')",
-        "class Odd(Exception):\n    def __str__(self): raise ValueError\nraise Odd",
-    ],
+    "raised": ["class Odd(Exception):\n    def __str__(self): raise ValueError\nraise Odd"],
     "unusable-result": [
         "class Odd:\n    def __getattribute__(self, name): raise ValueError(name)\nreturn Odd()"
     ],

@@ -20,7 +20,6 @@ too-small: `double` gives {found}.
     -> Look at the factor.
 not-a-number: `double` does not return a number.
     -> Look at the type.
-    see: Another section
 """
 
 
@@ -56,9 +55,9 @@ def twice(x):
     return 2 * x
 
 
-def run_wrong_answer(exercise, *answers):
+def run_wrong_answer(exercise, answer):
     with pytest.raises(CheckFailed):
-        exercise(*answers)
+        exercise(answer)
 
 
 def test_traceback_of_an_interrupted_check_has_no_functions_of_the_check(lab):

