@@ -9,10 +9,9 @@ runs the student's code, so code that manipulates this process, instead of solvi
 falsify them. Values do not help it, because it knows only the inputs: `value`, `arguments` and the
 values in `own` must be right for random inputs. The values, dtype, shape, device and gradient flag
 of a tensor are read with the getters of `torch.Tensor` itself, so a subclass cannot falsify them.
-These facts are only measured there, so no other process can verify them: `copies`, `waits`,
-`calls`, `gradients_left_off`, `stopped`, `shadowed`, `printed`, a tensor's `shares` and
-`is_one_of`, a module's `modes`, and the records in `own` of an exercise's own collector, such as
-bytes, seconds or counts.
+No other process can verify these facts: `copies`, `waits`, `calls`, `gradients_left_off`,
+`stopped`, `shadowed`, `printed`, a tensor's `device`, `requires_grad`, `shares` and `is_one_of`, a
+module's `modes`, and what an exercise's own collector measures, such as bytes, seconds or counts.
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ from course.course_folder import CourseError
 from course.grading import grade as grading
 from course.grading.grade import GradingOptions, grade
 from course.grading.isolation import bubblewrap
-from course.grading.judges import Canceled
 from course.grading.limits import SandboxLimits, StopReason
 from course.grading.marking import (
     GradedSubmission,
@@ -30,6 +29,7 @@ from course.grading.marking import (
     grade_submission,
     make_ungraded,
 )
+from course.grading.remote_worker import Canceled
 from course.grading.submissions import Submission
 from tools.grade_a_class import LABS, NAME, Member, grade_id
 from tools.hostile_answers import HARMLESS, HOSTILE, NEEDS_REVIEW
