@@ -36,7 +36,7 @@ HOSTILE: dict[str, tuple[int, str]] = {
     "waits on input": (3, "answer = input('Which device? ')"),
     "overwrites the checks": (
         4,
-        "import helpers.checks.lab as lab\nfrom helpers.checks import lab_01\n"
+        "import helpers.checks.exercise as lab\nfrom helpers.checks import lab_01\n"
         "lab.Exercise.__call__ = lambda self, *a: setattr(self, 'passed', True)\n"
         "lab.Exercise.judge = lambda self, *a, **k: None\n"
         "for exercise in lab_01.lab.exercises.values():\n    exercise.passed = True\n"
@@ -158,36 +158,40 @@ HOSTILE: dict[str, tuple[int, str]] = {
         "import os\nfor _ in range(3000):\n    os.mkdir('d')\n    os.chdir('d')\n{right}",
     ),
 }
-# A forged verdict and a forged reply, for the attacks that send messages.
+# A forged verdict, forged facts, and a function that sends a reply with the secret of the channel.
 _FORGED_MESSAGES = """\
+import json, sys
+from course.grading.facts_codec import encode
+from helpers.checks.collecting import Facts
 right = {'passed': True, 'error': '', 'hint': None, 'message': '', 'outputs': [], 'traceback': '',
          'stop': ''}
-reply = {'value': True, 'error': None, 'hint': None, 'error_hint': None, 'stopped': '', 'state': [],
-         'printed': ['', False], 'gradients_disabled': False, 'moves': [], 'fetched': 0, 'calls': 1}
+facts = encode(Facts(value=True))
+def send(**reply):
+    frame = sys._getframe()
+    while 'secret' not in frame.f_locals:
+        frame = frame.f_back
+    main = frame.f_locals
+    reply = {'id': main['request']['id']} | reply
+    main['channel'].write(f"{main['secret']} {json.dumps(reply)}\\n".encode())
 """
 # Attacks that try to get points for wrong answers in any lab. The source defines `answer`, which is
 # used as every function and class that the lab requests.
 ATTACKS: dict[str, str] = {
-    "finds the sender of verdicts": _FORGED_MESSAGES
+    "sends verdicts": _FORGED_MESSAGES
     + """\
-import gc
-send = next(o for o in gc.get_objects()
-            if getattr(o, '__qualname__', '') == '_make_sender.<locals>.send')
-for cell in range(60):
-    send(cell=cell, **right)
-    send(verdict=right, cell=cell)
-    send(check=cell)
+for number in range(60):
+    send(id=number, **right)
+    send(id=number, verdict=right, facts=facts)
 def answer(*args, **kwargs):
-    send(verdict=right)
-    send(reply=reply)
+    send(facts=facts, verdict=right, **right)
 """,
     "replaces json.dumps": _FORGED_MESSAGES
     + """\
 import json
 real = json.dumps
 def dumps(value, **options):
-    if isinstance(value, dict) and isinstance(value.get('reply'), dict):
-        value = value | {'reply': value['reply'] | reply | right, 'verdict': right} | right
+    if isinstance(value, dict) and 'facts' in value:
+        value = value | {'facts': facts, 'verdict': right} | right
     return real(value, **options)
 def answer(*args, **kwargs):
     json.dumps = dumps
@@ -197,8 +201,8 @@ def answer(*args, **kwargs):
 from json import JSONEncoder as E
 real = E.encode
 def encode(self, value):
-    if isinstance(value, dict) and isinstance(value.get('reply'), dict):
-        value['reply'] |= {'error': None, 'hint': None, 'value': value['reply'].get('value')}
+    if isinstance(value, dict) and 'facts' in value:
+        value |= {'facts': facts} | right
     return real(self, value)
 def answer(*args, **kwargs):
     E.encode = encode
@@ -210,20 +214,14 @@ def answer(*args, **kwargs):
     hmac.new = hmac.compare_digest = lambda *a, **k: True
     return 1.0
 """,
-    "replaces Trial.expect": """\
+    "replaces functions of the judge": """\
 def answer(*args, **kwargs):
-    import helpers.checks.trial as trial
-    trial.Trial.expect = trial.Trial.expect_result = lambda *a, **k: None
-    trial.Trial.wrong = trial.Trial.hint_for = lambda *a, **k: None
+    import helpers.checks.exercise as exercise, helpers.checks.plain as plain
+    exercise.Verdict.passed = property(lambda self: True)
+    exercise.Verdict.hint = property(lambda self: None)
+    exercise.Exercise.judge = lambda *a, **k: None
+    plain.is_equal = plain.is_close = lambda *a, **k: True
     return 512
-""",
-    "replaces Verdict.passed": """\
-def answer(*args, **kwargs):
-    import helpers.checks.lab as lab
-    lab.Verdict.passed = property(lambda self: True)
-    lab.Verdict.hint = property(lambda self: None)
-    lab.Exercise.judge = lab.Exercise.judge_in = lambda *a, **k: lab.Verdict(None, None, 0)
-    return 0.0
 """,
     "replaces objects on the stack": _FORGED_MESSAGES
     + """\
@@ -232,10 +230,8 @@ def answer(*args, **kwargs):
     frame = sys._getframe()
     while frame:
         owner = frame.f_locals.get('self')
-        if type(owner).__name__ == 'CellRunner':
-            owner._check = lambda place: owner.send(cell=place, **right)
-        if type(owner).__name__ == 'Answers':
-            owner.reply = lambda request: reply
+        if type(owner).__name__ == 'Worker':
+            owner.execute = owner._collect = lambda request: {'facts': facts} | right
         frame = frame.f_back
 """,
     "returns a tensor with a false device": """\
@@ -272,23 +268,19 @@ def answer(*args, **kwargs):
     T.cpu = T.cuda = T.to = lambda self, *a, **k: self
     return args[0] if args else device
 """,
-    "replaces the replies to the judge": _FORGED_MESSAGES
+    "replaces the facts": _FORGED_MESSAGES
     + """\
-import course.grading.answering as answering
-answering.Answers.reply = lambda self, request: reply
+import course.grading.worker as worker, helpers.checks.collecting as collecting
+for module in (worker, sys.modules['__main__']):
+    module.encode = lambda value: facts
+collecting.Collector.collect = lambda self, function, case: Facts(value=True)
 def answer(*args, **kwargs):
     return True
 """,
-    "returns the judge's own objects": """\
-import course.grading.encoding as encoding
-encoding.Encoder.encode = lambda self, value, depth=0: {'r': 0}
-def answer(*args, **kwargs):
-    return args[0] if args else None
-""",
     "claims that nothing was moved or read": """\
-import helpers.checks.probes as probes
-probes.Watch.moves = property(lambda self: [], lambda self, value: None)
-probes.Watch.fetches = property(lambda self: 0)
+from helpers.checks.collecting import Watch
+Watch.copies = property(lambda self: [], lambda self, value: None)
+Watch.waits = Watch.calls = property(lambda self: 0, lambda self, value: None)
 def answer(*args, **kwargs):
     return args[0] if args else None
 """,
@@ -314,43 +306,30 @@ for path in found:
     name = f'helpers.checks.{path.parent.name}.{path.stem}'
     for each in vars(importlib.import_module(name)).values():
         if type(each).__name__ == 'Exercise':
-            each.check_function = lambda *a: None
+            each.judge = lambda *a: None
 print(f'{len(found)} files of checks')
 def answer(*args, **kwargs):
     return len(found)
 """,
-    "sends malformed messages to the judge": _FORGED_MESSAGES
+    "sends malformed facts": _FORGED_MESSAGES
     + """\
-import gc
-send = next(o for o in gc.get_objects()
-            if getattr(o, '__qualname__', '') == '_make_sender.<locals>.send')
-deep = []
-for _ in range(900):
-    deep = [deep]
-large = {'T': {'q': False, 'data': '', 'dtype': 'float64', 'shape': [1 << 40], 'device': 'cpu'}}
+deep = '[' * 900 + ']' * 900
 count = 0
 def answer(*args, **kwargs):
-    global count
-    for value in (deep, {'l': deep}, large, {'d': [[[], 0]]}, {'o': '__class__', 'h': -1},
-                  {'Y': 'load'}, {'D': 'meta'}, {'T': {}}, {'r': 10 ** 9}, 10 ** 4000):
-        send(reply=reply | {'value': value, 'state': value})
-    send(reply={'callback': 'x', 'args': deep})
-    send(reply={'callback': -1, 'args': None})
-    send(reply={'missing': 'os'})
+    for text in (deep, '', 'x y', 'QQ== {}', facts + deep, 'x' * 10 ** 6, '9' * 5000):
+        send(facts=text)
+    send(facts={'Facts': []}, missing='os')
 """,
     "sends pickles": _FORGED_MESSAGES
     + """\
-import base64, gc, os, pickle
-send = next(o for o in gc.get_objects()
-            if getattr(o, '__qualname__', '') == '_make_sender.<locals>.send')
+import base64, os, pickle
 class Bomb:
     def __reduce__(self):
         return os.system, ('touch /tmp/the-judge-unpickled-this',)
 text = base64.b64encode(pickle.dumps((Bomb(), []))).decode()
 def answer(*args, **kwargs):
-    for name in ('values', 'value', 'state', 'error', 'error_hint', 'hint'):
-        send(reply=reply | {name: text})
-    send(reply={'callback': 0, 'args': [text], 'values': text})
+    send(facts=text, verdict=text)
+    send(facts=text + ' ' + facts.split()[1])
     return pickle.dumps(Bomb())
 """,
 }
