@@ -4,8 +4,6 @@ import base64
 import importlib
 import json
 import pickle
-import subprocess
-import sys
 import threading
 import time
 import zlib
@@ -137,56 +135,34 @@ def test_forged_results_are_truncated_and_malformed_ones_are_errors():
         assert read_result(reply) == result(error="its result is malformed")
 
 
-@pytest.fixture
-def request_reply(monkeypatch):
-    """A function that sends the first request to a script; returns the worker and the reply."""
-    processes = []
-
-    class ScriptSandbox(SimpleNamespace):
-        def send(self, message, check_clock):
-            self.process.stdin.write(json.dumps(message).encode() + b"\n")
-            self.process.stdin.flush()
-
-    def request(script, seconds=60):
-        script = f"import json, sys\nsecret = json.loads(sys.stdin.readline())['secret']\n{script}"
-        command = [sys.executable, "-c", script]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        processes.append(process)
-        limits = SandboxLimits(max_output_bytes=1000)
-        fake = ScriptSandbox(
-            process=process, limits=limits, isolated=False, seconds=time.monotonic,
-            exceeded_limit=lambda: None, exit_reason=lambda: Stop(StopReason.ENDED, ""),
-        )  # fmt: skip
-        monkeypatch.setattr(remote_worker, "Sandbox", lambda *args, **options: fake)
-        worker = RemoteWorker("lab_01", limits, threading.Event(), isolated=False)
-        return worker, worker.request("start", TimeLimit(seconds), **worker._first_request)
-
-    yield request
-    for process in processes:
-        process.kill()
-        process.communicate()
+def request_reply(monkeypatch, *lines, seconds=60):
+    """Send a request to a sandbox that prints these lines; return the worker and the reply."""
+    stop = Stop(StopReason.ENDED, "")
+    sandbox = SimpleNamespace(
+        process=SimpleNamespace(poll=lambda: None), send=lambda *args: None, isolated=False,
+        seconds=time.monotonic, exceeded_limit=lambda: None, exit_reason=lambda: stop,
+    )  # fmt: skip
+    monkeypatch.setattr(remote_worker, "Sandbox", lambda *args, **options: sandbox)
+    monkeypatch.setattr(remote_worker, "_read_lines", lambda sandbox: iter(lines))
+    monkeypatch.setattr(remote_worker.secrets, "token_hex", lambda size: "SECRET")
+    worker = RemoteWorker("lab_01", SandboxLimits(), threading.Event(), isolated=False)
+    return worker, worker.request("run", TimeLimit(seconds))
 
 
-def test_lines_that_are_not_the_reply_are_ignored_and_noted(request_reply):
-    lines = ["hello", "", "other {'id': 1}", "SECRET", "SECRET [1]", "SECRET {", 'SECRET {"id": 2}']
-    lines += [f"SECRET {'[' * 500}", 'SECRET {"id": 1, "real": true}']
-    script = f"for x in {lines}: print(x.replace('SECRET', secret), flush=True)"
-    worker, reply = request_reply(script)
+def test_lines_that_are_not_the_reply_are_ignored_and_noted(monkeypatch):
+    lines = [b"hello", b"", b'other {"id": 1}', b"SECRET", b"SECRET [1]", b"SECRET {", b"SECRET {}"]
+    lines += [b"SECRET " + b"[" * 100_000, b'SECRET {"id": 2}', b'SECRET {"id": 1, "real": true}']
+    worker, reply = request_reply(monkeypatch, *lines)
     assert reply == {"id": 1, "real": True}
     assert worker.has_foreign_messages
 
 
 @pytest.mark.parametrize(
-    ("script", "seconds", "reason"),
-    [
-        ("sys.stdin.readline()", 0.2, StopReason.TIME),
-        ("print('x' * 2000)", 60, StopReason.OUTPUT),
-        ("pass", 60, StopReason.ENDED),
-    ],
+    ("line", "reason"), [(None, StopReason.TIME), (9, StopReason.OUTPUT), (b"", StopReason.ENDED)]
 )
-def test_worker_that_does_not_reply_is_stopped(request_reply, script, seconds, reason):
+def test_worker_that_does_not_reply_is_stopped(monkeypatch, line, reason):
     with pytest.raises(WorkerStopped) as stopped:
-        request_reply(script, seconds)
+        request_reply(monkeypatch, line, seconds=0)
     assert stopped.value.stop.reason is reason
 
 
