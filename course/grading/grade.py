@@ -27,8 +27,8 @@ from course.grading.gradebook import (
     write_feedback_zip,
     write_tables,
 )
-from course.grading.judges import Canceled, Judges
 from course.grading.limits import SandboxLimits, StopReason
+from course.grading.remote_worker import Canceled
 from course.grading.session import Session
 from course.grading.submissions import Submission, absent_students, find_submissions
 
@@ -121,8 +121,7 @@ class _ClassGrader:
         self.graded: dict[str, GradedSubmission] = {}
         self._lock = threading.Lock()
         self._cancel = threading.Event()
-        self._judges = Judges()
-        self._settings = (options.limits, options.isolated, self._judges)
+        self._settings = (options.limits, options.isolated)
 
     def grade(self) -> list[GradedSubmission]:
         self.manual = read_manual_points(self.out)
@@ -144,7 +143,6 @@ class _ClassGrader:
                 for graded in [self.graded[submission.student] for submission in waiting]:
                     self._regrade_alone(graded, solution_failed)
         finally:
-            self._judges.close()
             if self.graded:
                 self._write_tables()
         return [self.graded[submission.student] for submission in self.submissions]
@@ -236,10 +234,9 @@ def grade_submission(
     submission: Submission,
     limits: SandboxLimits,
     isolated: bool = True,
-    judges: Judges | None = None,
     cancel: threading.Event | None = None,
 ) -> GradedSubmission:
-    """Grade every exercise of `submission`, using `judges` if given.
+    """Grade every exercise of `submission`.
 
     Raises:
         Canceled: `cancel` was set.
@@ -249,13 +246,8 @@ def grade_submission(
     if set(merged.missing) == set(points):
         reason = "none of this lab's exercises is in the notebook"
         return ungraded_submission(original, submission, MarkStatus.MISSING, reason)
-    session_judges = judges or Judges()
-    session = Session(merged.cells, limits, cancel or threading.Event(), isolated, session_judges)
-    try:
-        session.run()
-    finally:
-        if judges is None:
-            session_judges.close()
+    session = Session(merged.cells, limits, cancel or threading.Event(), isolated)
+    session.run()
     notes = [*merged.notes, *session.notes]
     if others := submission.others:
         more = len(others) - _MAX_FILES_LISTED
@@ -311,9 +303,7 @@ def _make_mark(session: Session, number: int, max_points: int, is_missing: bool)
     return replace(no_points, status=status, message=message, hint=hint, stop=reason)
 
 
-def unexpected_marks(
-    original: Path, limits: SandboxLimits, isolated: bool = True, judges: Judges | None = None
-) -> list[Mark]:
+def unexpected_marks(original: Path, limits: SandboxLimits, isolated: bool = True) -> list[Mark]:
     """Grade the lab's solution, and return the marks of the exercises that it did not pass.
 
     If the lab has no solution, grade the lab itself, whose exercises are not written.
@@ -323,13 +313,11 @@ def unexpected_marks(
     file = solution if solution.is_file() else original
     submission = Submission(str(file), str(file), nbformat.read(file, as_version=4))
     lab = nbformat.read(original, as_version=4)
-    graded = grade_submission(lab, submission, limits, isolated, judges)
+    graded = grade_submission(lab, submission, limits, isolated)
     return [mark for mark in graded.marks if mark.status is not expected]
 
 
-def check_machine(
-    original: Path, limits: SandboxLimits, isolated: bool = True, judges: Judges | None = None
-) -> None:
+def check_machine(original: Path, limits: SandboxLimits, isolated: bool = True) -> None:
     """Check that this machine can grade a lab.
 
     If the sandbox fails to start or a limit is too low, every student gets 0 points. To detect
@@ -338,7 +326,7 @@ def check_machine(
     Raises:
         CourseError: it did not get full points. The message includes the results and a fix.
     """
-    failed = unexpected_marks(original, limits, isolated, judges)
+    failed = unexpected_marks(original, limits, isolated)
     if not failed:
         return
     if any(mark.stop and mark.stop.depends_on_machine for mark in failed):

@@ -30,7 +30,6 @@ class StopReason(enum.StrEnum):
     KILLED = "killed"
     BUSY = "busy"
     FAILED = "failed"
-    RESTART = "restart"
 
     @property
     def depends_on_machine(self) -> bool:

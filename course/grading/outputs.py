@@ -1,4 +1,4 @@
-"""Limits the size of a cell's outputs and drops types that are not safe in a browser."""
+"""The result of a cell: outputs of limited size, without types that are not safe in a browser."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import base64
 import io
 import re
 from typing import Any
+
+from course.grading.limits import StopReason
 
 # Maximum characters per text and per error message, base64 characters per image, and outputs per
 # cell.
@@ -48,3 +50,34 @@ def safe_output(data: dict[str, Any]) -> dict[str, Any]:
         if isinstance(image, str) and len(image) <= MAX_IMAGE and _BASE64.fullmatch(image):
             result[mime_type] = image
     return result
+
+
+def make_result(
+    error: str = "",
+    traceback: str = "",
+    stop: str = "",
+    outputs: list[dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Return the result of a cell: its outputs, its error or "", and why it was stopped or ""."""
+    texts = {"error": error[:MAX_ERROR], "traceback": traceback[:MAX_TEXT], "stop": stop}
+    return {"outputs": outputs or [], **texts}
+
+
+def read_result(reply: dict[str, Any]) -> dict[str, Any]:
+    """Return the safe parts of a cell's result. The student's code may have written the reply."""
+    try:
+        # stdout and stderr, displayed outputs and values.
+        outputs = [_sanitize(output) for output in reply["outputs"][: 2 + 2 * MAX_OUTPUTS]]
+        outputs = [output for output in outputs if output.get("data") != {}]
+        stop = StopReason(reply["stop"]) if reply["stop"] else ""
+        return make_result(f"{reply['error']}", f"{reply['traceback']}", stop, outputs)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return make_result("its result is malformed")
+
+
+def _sanitize(output: dict[str, Any]) -> dict[str, Any]:
+    if "name" in output:
+        name = "stderr" if output["name"] == "stderr" else "stdout"
+        # The worker adds a note to truncated text.
+        return {"name": name, "text": f"{output['text']}"[: 2 * MAX_TEXT]}
+    return {"data": safe_output(output["data"])}

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -294,7 +294,7 @@ class Sandbox:
         self._known_processes: dict[int, psutil.Process] = {}
         self._worker: int | None = None
         self._started = time.monotonic()
-        self._cpu_wait_seconds = self._judge_wait_seconds = 0.0
+        self._cpu_wait_seconds = 0.0
 
     @property
     def last_error(self) -> str:
@@ -302,7 +302,7 @@ class Sandbox:
         return self._errors.last_line()
 
     def seconds(self) -> float:
-        """Return the seconds since the start, without the time waiting for the judge or a CPU.
+        """Return the seconds since the start, without the time waiting for a CPU.
 
         The time that the main thread waited for a CPU is read from /proc on Linux.
         """
@@ -312,20 +312,13 @@ class Sandbox:
                     is_module = process.cmdline()[-2:] == ["-m", self._module]
                     if is_module and "python" in process.name():
                         self._worker = process.pid
-        wall = time.monotonic() - self._started - self._judge_wait_seconds
+        wall = time.monotonic() - self._started
         with contextlib.suppress(OSError, IndexError, ValueError):
             text = Path(f"/proc/{self._worker}/task/{self._worker}/schedstat").read_text()
             # The second field is the time that the thread waited for a CPU, in nanoseconds.
             self._cpu_wait_seconds = max(self._cpu_wait_seconds, int(text.split()[1]) / 1e9)
         is_known = self._worker is not None and self._cpu_wait_seconds > 0
         return wall - self._cpu_wait_seconds if is_known else wall / _WALL_PER_SECOND
-
-    @contextlib.contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Exclude the duration of the block, while the module waits for the judge."""
-        start = time.monotonic()
-        yield
-        self._judge_wait_seconds += time.monotonic() - start
 
     def send(self, message: dict[str, Any], check_clock: Callable[[], Stop | None]) -> Stop | None:
         """Send a line of JSON to the module; return None, or the reason if sending failed.

@@ -7,57 +7,53 @@ reported separately because the student did not cause it.
 
 from __future__ import annotations
 
-import json
-import secrets
 import threading
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from course.grading.answers import CellKind, SubmittedCell, find_lab_name
-from course.grading.clock import Clock
-from course.grading.judges import Canceled, Judge, JudgeFailed, Judges
 from course.grading.limits import SandboxLimits, Stop, StopReason
-from course.grading.messages import read_lines, read_message
-from course.grading.sandbox import Sandbox
+from course.grading.outputs import make_result, read_result
+from course.grading.remote_check import JudgeFailed, check_remotely, load_lab
+from course.grading.remote_worker import RemoteWorker, TimeLimit, WorkerStopped
 
-_WORKER = "course.grading.worker"
-# Time limit for starting Python and importing torch.
-_START_SECONDS = 120.0
+# Time limit for the lab's own cells, because the first one may import more than torch.
+_GIVEN_SECONDS = 120.0
 # Each stopped cell costs a new start of the sandbox, which takes seconds.
 _MAX_STOPPED_CELLS = 12
-_RESTART = Stop(StopReason.RESTART, "")
+_FOREIGN_MESSAGES = "wrote to the grader's channel"
 
 
 @dataclass
 class Session:
     """The runs of one submission, and their results.
 
-    The sandbox runs the student's code. A judge, which is another process, decides the verdicts.
-    `results` has the outputs by cell index. `verdicts` has the verdicts by exercise number.
-    `stops` has the reasons for stopped cells by index. `fault` is the reason why this machine could
-    not run the submission, or None.
+    The sandbox runs the student's code; the verdicts are reached in this process. `results` has the
+    outputs by cell index. `verdicts` has the verdicts by exercise number. `stops` has the reasons
+    for stopped cells by index. `fault` is the reason why this machine could not run the submission,
+    or None.
     """
 
     cells: list[SubmittedCell]
     limits: SandboxLimits
     cancel: threading.Event
     isolated: bool
-    judges: Judges
     results: dict[int, dict[str, Any]] = field(default_factory=dict)
     verdicts: dict[int, dict[str, Any]] = field(default_factory=dict)
     stops: dict[int, Stop] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     fault: Stop | None = None
-    _skip: set[int] = field(default_factory=set)
     # Whether the student's code has started in the current run.
     _student_code_ran: bool = False
-    # Seconds that the student's code has used in all runs.
-    _used_seconds: float = 0.0
-    # The index of the check in progress, or None.
-    _judging: int | None = None
+    # How often the setup failed, and how often the process ended between two cells.
+    _faults: int = 0
+    _idle_stops: int = 0
 
     def __post_init__(self) -> None:
-        self._lab = find_lab_name(self.cells)
+        self._lab_name = find_lab_name(self.cells)
+        self._lab = load_lab(self._lab_name)
+        # The seconds that the student's code uses in all runs.
+        self._total = TimeLimit(self.limits.seconds)
 
     def run(self) -> None:
         """Run the cells, and rerun them without the cells that had to be stopped.
@@ -65,172 +61,104 @@ class Session:
         Raises:
             Canceled: `cancel` was set.
         """
-        failures_between_cells = faults = 0
-        while True:
-            index, stop = self._run_once()
-            if stop is None:
-                self.fault = None
-                return
-            if self._used_seconds > self.limits.seconds:
-                text = f"the whole lab took more than {self.limits.seconds:g} seconds"
-                self._give_up(Stop(StopReason.TIME, text))
-                return
-            if stop.reason is StopReason.RESTART:
-                continue
-            if not self._student_code_ran:
-                # Retry once: the failure may be transient, for example because memory was low.
-                faults += 1
-                if faults == 2:
-                    return
-            elif index is None:
-                failures_between_cells += 1
-                if failures_between_cells == 2:
-                    self._give_up(Stop(stop.reason, f"the code before it {stop.text}"))
-                    return
-            else:
-                self._skip.add(index)
-                self.stops[index] = stop
-                error = {"error": f"stopped: it {stop.text}", "outputs": []}
-                self.results.setdefault(index, error)
-                if len(self._skip) == _MAX_STOPPED_CELLS:
-                    text = f"{_MAX_STOPPED_CELLS} other cells were stopped"
-                    self._give_up(Stop(stop.reason, text))
-                    return
+        while self._run_once():
+            pass
 
-    def _give_up(self, stop: Stop) -> None:
+    def _run_once(self) -> bool:
+        """Run the cells that still matter; return whether a new process has to run the rest."""
+        self._student_code_ran, index = False, None
+        worker = RemoteWorker(self._lab_name, self.limits, self.cancel, isolated=self.isolated)
+        self.isolated = worker.isolated
+        try:
+            worker.start()
+            for index, cell in enumerate(self.cells):
+                is_judged = cell.kind is CellKind.CHECK and cell.exercise in self.verdicts
+                if cell.kind is CellKind.TEXT or index in self.stops or is_judged:
+                    continue
+                if cell.kind is not CellKind.GIVEN:
+                    self._student_code_ran, worker.total = True, self._total
+                if cell.kind is not CellKind.CHECK:
+                    self._run_cell(worker, index, cell)
+                elif not self._check(worker, index, cell):
+                    return True
+            self.fault = None
+            return False
+        except WorkerStopped as stopped:
+            error = f": {worker.last_error}" if worker.last_error else ""
+            return self._handle_stop(stopped.stop, None if stopped.was_idle else index, error)
+        finally:
+            if worker.has_foreign_messages and _FOREIGN_MESSAGES not in self.notes:
+                self.notes.append(_FOREIGN_MESSAGES)
+            worker.close()
+
+    def _run_cell(self, worker: RemoteWorker, index: int, cell: SubmittedCell) -> None:
+        seconds = self.limits.cell_seconds
+        if cell.kind is CellKind.GIVEN:
+            seconds = max(seconds, _GIVEN_SECONDS)
+        limit = TimeLimit(seconds + self.limits.grace)
+        reply = worker.request("run", limit, source=cell.source, seconds=seconds)
+        result = read_result(reply)
+        if result["error"] and not self._student_code_ran:
+            text = f"stopped in the lab's own cells ({result['error']})"
+            raise WorkerStopped(Stop(StopReason.FAILED, text))
+        if cell.exercise not in self.verdicts or index not in self.results:
+            # Otherwise, the cell was rerun for a later exercise. Keep the outputs of the run with
+            # the verdict.
+            self.results[index] = result
+        if result["stop"]:
+            text = result["error"].removeprefix("stopped: it ")
+            raise WorkerStopped(Stop(result["stop"], text))
+
+    def _check(self, worker: RemoteWorker, index: int, cell: SubmittedCell) -> bool:
+        """Save the verdict of a check; return whether the worker can go on."""
+        exercise = self._lab.exercises[cell.exercise]
+        # Allow more than the check's own time limit, which gives a better error message.
+        seconds = max(self.limits.cell_seconds, exercise.seconds + 5)
+        limit = TimeLimit(seconds + self.limits.grace)
+        try:
+            verdict = check_remotely(
+                exercise, lambda **fields: worker.request("collect", limit, **fields)
+            )
+        except JudgeFailed as error:
+            text = f"was not graded: the judge failed: {error}"
+            self.stops[index] = Stop(StopReason.BUSY, text)
+            self.results[index] = make_result(text)
+        else:
+            self.results[index] = self.verdicts[cell.exercise] = verdict
+            if verdict["stop"]:
+                # The stopped code may have left the process in a bad state.
+                return False
+        try:
+            worker.request("end", TimeLimit(self.limits.cell_seconds + self.limits.grace))
+        except WorkerStopped:
+            return False
+        return True
+
+    def _handle_stop(self, stop: Stop, index: int | None, last_error: str) -> bool:
+        """Record why a run ended early; return whether to try again."""
+        if self._total.used > self._total.seconds:
+            text = f"the whole lab took more than {self.limits.seconds:g} seconds"
+            return self._give_up(Stop(StopReason.TIME, text))
+        if not self._student_code_ran:
+            text = f"its setup {stop.text} before any student code could run{last_error}"
+            self.fault = Stop(stop.reason, text)
+            # Retry once: the failure may be transient, for example because memory was low.
+            self._faults += 1
+            return self._faults < 2
+        if index is None:
+            self._idle_stops += 1
+            if self._idle_stops < 2:
+                return True
+            return self._give_up(Stop(stop.reason, f"the code before it {stop.text}"))
+        self.stops[index] = stop
+        self.results.setdefault(index, make_result(f"stopped: it {stop.text}"))
+        if len(self.stops) < _MAX_STOPPED_CELLS:
+            return True
+        return self._give_up(Stop(stop.reason, f"{_MAX_STOPPED_CELLS} other cells were stopped"))
+
+    def _give_up(self, stop: Stop) -> bool:
         self.fault = None
         for index, cell in enumerate(self.cells):
             if cell.kind is CellKind.CHECK and cell.exercise not in self.verdicts:
                 self.stops[index] = Stop(stop.reason, f"was not graded: {stop.text}")
-
-    def _run_once(self) -> tuple[int | None, Stop | None]:
-        """Run the remaining cells; if the run stops, return the cell's index and the reason."""
-        self._student_code_ran = False
-        sandbox = Sandbox(_WORKER, self.limits, isolated=self.isolated)
-        self.isolated = sandbox.isolated
-        try:
-            index, stop = self._run_with_judge(sandbox)
-            if stop is not None and not self._student_code_ran:
-                error = f": {sandbox.last_error}" if sandbox.last_error else ""
-                text = f"its setup {stop.text} before any student code could run{error}"
-                self.fault = Stop(stop.reason, text)
-            return index, stop
-        finally:
-            sandbox.close()
-
-    def _run_with_judge(self, sandbox: Sandbox) -> tuple[int | None, Stop | None]:
-        self._judging = None
-        try:
-            with self.judges.borrow() as judge:
-                return self._exchange_messages(sandbox, judge)
-        except JudgeFailed as error:
-            text = f"was not graded: the judge failed: {error}"
-            return self._judging, Stop(StopReason.BUSY, text)
-
-    def _exchange_messages(self, sandbox: Sandbox, judge: Judge) -> tuple[int | None, Stop | None]:
-        secret = secrets.token_hex(32)
-        task = {
-            "secret": secret,
-            "lab": self._lab,
-            "cells": [asdict(cell) for cell in self.cells],
-            "skip": sorted(self._skip),
-            "judged": sorted(self.verdicts),
-            "seconds": self.limits.cell_seconds,
-            "isolated": sandbox.isolated,
-        }
-        index, clock = None, Clock(sandbox, _START_SECONDS)
-        if stop := sandbox.send(task, clock.exceeded_limit):
-            return None, stop
-        used_before, num_bytes = self._used_seconds, 0
-        student_start: float | None = None
-        for line in read_lines(sandbox):
-            now = clock.now()
-            if student_start is not None:
-                self._used_seconds = used_before + now - student_start
-                if self._used_seconds > self.limits.seconds:
-                    return index, Stop(StopReason.TIME, "used the time for the whole lab")
-            if line is None:
-                if self.cancel.is_set():
-                    raise Canceled
-                if stop := sandbox.exceeded_limit() or clock.exceeded_limit():
-                    return index, stop
-                continue
-            if isinstance(line, int):
-                return index, Stop(StopReason.OUTPUT, "printed more than the output limit")
-            message = read_message(line, secret, self.cells)
-            # Replies are expected only during a check, and other messages only outside of one.
-            if message is None or ("reply" in message) is (self._judging is None):
-                self._note("wrote to the grader's channel")
-                continue
-            if message.get("end"):
-                return None, None
-            if "check" in message:
-                if self.cells[message["check"]].exercise in self.verdicts:
-                    self._note("wrote to the grader's channel")
-                    continue
-                index = self._judging = message["check"]
-                task = {"lab": self._lab, "source": self.cells[index].source}
-                if stop := self._ask_judge(json.dumps(task).encode(), judge, sandbox, clock):
-                    return index, stop
-                continue
-            if "reply" in message:
-                # Forward the JSON text without parsing it again.
-                if stop := self._ask_judge(line.partition(b" ")[2], judge, sandbox, clock):
-                    return (None if stop is _RESTART else index), stop
-                index = self._judging
-                continue
-            num_bytes += len(line)
-            if num_bytes > self.limits.max_output_bytes:
-                return index, Stop(StopReason.OUTPUT, "printed more than the output limit")
-            if "begin" in message:
-                index = message["begin"]
-                seconds = min(message["seconds"], 10 * self.limits.seconds)
-                clock.start(seconds + self.limits.grace)
-                if self.cells[index].kind is not CellKind.GIVEN and not self._student_code_ran:
-                    self._student_code_ran, student_start = True, now
-                continue
-            index = message.pop("cell")
-            if message["error"] and not self._student_code_ran:
-                text = f"stopped in the lab's own cells ({message['error']})"
-                return index, Stop(StopReason.FAILED, text)
-            self._save_result(index, message)
-            if message["stop"]:
-                text = message["error"].removeprefix("stopped: it ")
-                return index, Stop(StopReason(message["stop"]), text)
-            index = None
-            clock.start(self.limits.cell_seconds + self.limits.grace)
-        return index, sandbox.exit_reason()
-
-    def _ask_judge(
-        self, message: bytes, judge: Judge, sandbox: Sandbox, clock: Clock
-    ) -> Stop | None:
-        """Send a message to the judge; forward its next request or save its verdict."""
-        with sandbox.waiting():
-            response = judge.exchange(message, self.cancel)
-        if "verdict" in response:
-            verdict, index = response["verdict"], self._judging
-            self._save_result(index, verdict)
-            self._judging = None
-            if verdict["stop"]:
-                # The stopped code may have left the process in a bad state.
-                return _RESTART
-            response = {"request": {"do": "end"}}
-            clock.start(self.limits.cell_seconds + self.limits.grace)
-        elif response["request"].get("do") == "begin":
-            # Allow more than the check's own time limit, which gives a better error message.
-            seconds = max(self.limits.cell_seconds, response["request"]["seconds"] + 5)
-            clock.start(seconds + self.limits.grace)
-        return sandbox.send(response["request"], clock.exceeded_limit)
-
-    def _save_result(self, index: int, result: dict[str, Any]) -> None:
-        cell = self.cells[index]
-        if cell.exercise in self.verdicts and index in self.results:
-            # The cell was rerun for a later exercise. Keep the outputs of the run with the verdict.
-            return
-        self.results[index] = result
-        if cell.kind is CellKind.CHECK:
-            self.verdicts.setdefault(cell.exercise, result)
-
-    def _note(self, text: str) -> None:
-        if text not in self.notes:
-            self.notes.append(text)
+        return False

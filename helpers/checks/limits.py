@@ -2,7 +2,7 @@
 
 On the main thread, where SIGALRM exists, a timer looks at the limits ten times per second;
 elsewhere a thread does. Both raise subclasses of `BaseException` inside the function and nowhere
-else: code of this package, such as the code that restores settings, is never interrupted.
+else: the code that restores settings is never interrupted.
 
 The time limit counts only the function's own time. It excludes waiting for a processor, because a
 right answer must not be rejected on a busy machine, and imports, because an interrupted import
@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch.utils import _python_dispatch
 
 import simulated_cuda
 
@@ -39,13 +40,16 @@ ADDRESS_SPACE_LIMIT = 4 * GIB
 _TICK = 0.1
 # An import is stopped after this many seconds, because it probably never ends.
 _MAX_IMPORT_SECONDS = 120
-# On systems that do not report how long a thread waited for a processor, wall time may reach this
-# many times the limit, as long as processor time stays within the limit.
+# On systems that do not report how long a thread waited for a processor, the time that counts is
+# processor time, and this fraction of wall time.
 _WALL_TIME_FACTOR = 6
 _IMPORTING = "<frozen importlib"
-_THIS_PACKAGE = str(Path(__file__).parent)
-# An exception here could leave the simulated GPU's list of memory blocks inconsistent.
-_ALLOCATOR = str(Path(simulated_cuda.__file__).parent / "memory.py")
+# An exception in one of these files could leave the simulated GPU inconsistent, or be lost.
+_SIMULATED = Path(simulated_cuda.__file__).parent
+_PROTECTED = {__file__, str(_SIMULATED / "memory.py"), str(_SIMULATED / "device_tags.py")}
+# An exception here, but not in the functions that they call, could end a mode such as the simulated
+# GPU's for good.
+_CHANGE_MODES = {contextlib.__file__, torch.overrides.__file__, _python_dispatch.__file__}
 _STATM, _MEMINFO = Path("/proc/self/statm"), Path("/proc/meminfo")
 
 
@@ -119,12 +123,13 @@ class CodeLimits:
         if not self._is_armed:
             return
         error_type = self._exceeded_limit(frame)
+        if error_type is None or not self._is_in_function(frame):
+            signal.setitimer(signal.ITIMER_REAL, 0.001 if error_type else _TICK)
+            return
         # Code that catches everything is interrupted again at once: sooner or later the exception
         # arrives while an `except` clause is running, and leaves the `try` statement.
-        seconds = _TICK if error_type is None else random.uniform(1e-5, 1e-3)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-        if error_type is not None and self._is_in_function(frame):
-            raise error_type
+        signal.setitimer(signal.ITIMER_REAL, 10 ** random.uniform(-6, -3))
+        raise error_type
 
     def _watch(self) -> Callable[[], None]:
         """Look at the limits on another thread; return the function that ends this."""
@@ -169,14 +174,13 @@ class CodeLimits:
 
     def _is_in_function(self, frame: FrameType | None) -> bool:
         """Return whether the code running now is the function's, and may be interrupted."""
-        while frame is not None:
-            file = frame.f_code.co_filename
-            if file.startswith(_THIS_PACKAGE) or file == _ALLOCATOR:
+        if frame is None or frame.f_code.co_filename in _CHANGE_MODES:
+            return False
+        while frame is not None and frame.f_code is not CodeLimits._call.__code__:
+            if frame.f_code.co_filename in _PROTECTED:
                 return False
             frame = frame.f_back
-            if frame is not None and frame.f_code is CodeLimits._call.__code__:
-                return True
-        return False
+        return frame is not None
 
 
 def _raise_in(ident: int, kind: type[BaseException] | None) -> None:
@@ -196,36 +200,19 @@ def end_threads(before: set[int]) -> None:
         thread.join(max(0.0, deadline - monotonic()))
 
 
-class _FallbackClock:
-    """For systems that do not report how long a thread waited for a processor."""
-
-    def __init__(self) -> None:
-        self._seconds, self._last = 0.0, (process_time(), monotonic())
-
-    def __call__(self) -> float:
-        now = process_time(), monotonic()
-        processor, wall = (new - old for new, old in zip(now, self._last, strict=True))
-        self._seconds += max(processor, wall / _WALL_TIME_FACTOR)
-        self._last = now
-        return self._seconds
-
-
-_fallback_clock = _FallbackClock()
-
-
 def thread_seconds(native_id: int | None = None) -> float:
     """Return the time of a clock that stops while a thread waits for a processor, in seconds.
 
     `native_id` defaults to the current thread's. Only differences between two calls are meaningful.
     """
-    # Not the attribute of the `Thread` object: in a forked process, it is the id before the fork.
-    native_id = native_id or threading.get_native_id()
     try:
+        # Not the attribute of `Thread`: in a forked process, it is the id before the fork.
+        native_id = native_id or threading.get_native_id()
         waits = Path(f"/proc/self/task/{native_id}/schedstat").read_text()
         # The second field is the time spent waiting on a run queue, in nanoseconds.
         return monotonic() - int(waits.split()[1]) / 1e9
     except (OSError, IndexError, ValueError):
-        return _fallback_clock()
+        return process_time() + monotonic() / _WALL_TIME_FACTOR
 
 
 def bytes_in_use() -> int:

@@ -137,71 +137,57 @@ def _raise_exit_called(*args: Any, **kwargs: Any) -> None:
     raise ExitCalled
 
 
+def _set_environment(variables: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(variables)
+
+
+# Functions that return a setting, and those that set it. It is set only if it has changed: some
+# setters are slow, such as the one for deterministic algorithms, which imports torch's compiler.
+_SETTINGS: list[tuple[Callable[[], Any], Callable[[Any], Any]]] = [
+    (torch.get_default_dtype, torch.set_default_dtype),
+    (torch.get_num_threads, torch.set_num_threads),
+    (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+    (random.getstate, random.setstate),
+    (sys.getrecursionlimit, sys.setrecursionlimit),
+    (lambda: dict(os.environ), _set_environment),
+    (lambda: list(warnings.filters), lambda filters: setattr(warnings, "filters", filters)),
+]
+
+
 def _save_settings() -> list[Callable[[], None]]:
-    return [_save_python_settings(), _save_random_states(), _save_torch_settings()]
-
-
-def _save_torch_settings() -> Callable[[], None]:
-    """Save the settings and return a function that restores them."""
-    default_device, dtype = torch.get_default_device(), torch.get_default_dtype()
-    gradients, threads = torch.is_grad_enabled(), torch.get_num_threads()
-    inference = torch.is_inference_mode_enabled()
-    deterministic = torch.are_deterministic_algorithms_enabled()
-    benchmark = torch.backends.cudnn.benchmark
-    gpu = torch.cuda.current_device() if torch.cuda.is_initialized() else None
-
-    def undo() -> None:
-        if torch.get_default_device() != default_device:
-            # Setting the CPU explicitly would leave a device mode active.
-            torch.set_default_device(None if default_device.type == "cpu" else default_device)
-        torch.set_default_dtype(dtype)
-        if torch.is_inference_mode_enabled() == inference:
-            torch.set_grad_enabled(gradients)
-        if torch.get_num_threads() != threads:
-            torch.set_num_threads(threads)
-        # The setter imports torch's compiler, which takes seconds.
-        if torch.are_deterministic_algorithms_enabled() != deterministic:
-            torch.use_deterministic_algorithms(deterministic)
-        torch.backends.cudnn.benchmark = benchmark
-        if gpu is not None and torch.cuda.current_device() != gpu:
-            torch.cuda.set_device(gpu)
-
-    return undo
-
-
-def _save_random_states() -> Callable[[], None]:
-    cpu = torch.get_rng_state()
-    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
-    python = random.getstate()
-
-    def undo() -> None:
-        torch.set_rng_state(cpu)
-        if gpus:
-            torch.cuda.set_rng_state_all(gpus)
-        random.setstate(python)
-
-    return undo
-
-
-def _save_python_settings() -> Callable[[], None]:
-    folder = Path.cwd()
-    environment = dict(os.environ)
-    filters = list(warnings.filters)
-    recursion = sys.getrecursionlimit()
+    """Save the global settings and return functions that restore them."""
+    saved = [(get, set_value, get()) for get, set_value in _SETTINGS]
     on_main = threading.current_thread() is threading.main_thread()
     handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)} if on_main else {}
+    folder = Path.cwd()
+    default_device, benchmark = torch.get_default_device(), torch.backends.cudnn.benchmark
+    gradients, inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+    random_state, has_gpu = torch.get_rng_state(), torch.cuda.is_initialized()
+    gpu = torch.cuda.current_device() if has_gpu else None
+    gpu_states = torch.cuda.get_rng_state_all() if has_gpu else []
 
-    def undo() -> None:
-        with suppress(OSError):  # the directory was deleted
-            os.chdir(folder)
-        if dict(os.environ) != environment:
-            os.environ.clear()
-            os.environ.update(environment)
-        if warnings.filters != filters:
-            warnings.filters[:] = filters
-        sys.setrecursionlimit(recursion)
+    def restore_settings() -> None:
+        for get, set_value, before in saved:
+            if get() != before:
+                set_value(before)
         for number, handler in handlers.items():
             if handler is not None:
                 signal.signal(number, handler)
+        with suppress(OSError):  # the directory was deleted
+            os.chdir(folder)
 
-    return undo
+    def restore_torch() -> None:
+        if torch.get_default_device() != default_device:
+            # Setting the CPU explicitly would leave a device mode active.
+            torch.set_default_device(None if default_device.type == "cpu" else default_device)
+        if torch.is_inference_mode_enabled() == inference:
+            torch.set_grad_enabled(gradients)
+        torch.backends.cudnn.benchmark = benchmark
+        torch.set_rng_state(random_state)
+        if gpu_states:
+            torch.cuda.set_rng_state_all(gpu_states)
+        if gpu is not None and torch.cuda.current_device() != gpu:
+            torch.cuda.set_device(gpu)
+
+    return [restore_settings, restore_torch]

@@ -12,55 +12,40 @@ _REPLACED_BY_IPYTHON = ("open", "exit", "quit", "input", "display")
 
 
 def shadowed_name(function: Any, *, include_callables: bool) -> tuple[str, Any] | None:
-    """Return the name and value of a reassigned module or built-in that `function` uses.
+    """Return the name and value of a reassigned module or built-in that `function` uses, or None.
 
-    Returns None if there is none. A name with a non-callable value always counts. With
-    `include_callables`, a name bound to a function or class counts too. If the name is that of a
-    module, the function or class must be defined in the notebook, because `from time import time`
-    is fine.
+    A name with a non-callable value always counts. With `include_callables`, a name bound to a
+    function or class counts too. If the name is that of a module, the function or class must be
+    defined in the notebook, because `from time import time` is fine.
     """
     function = inspect.unwrap(function) if callable(function) else function
     function = getattr(function, "__func__", function)
-    if isinstance(function, type):
-        function = vars(function).get("__init__")
+    function = vars(function).get("__init__") if isinstance(function, type) else function
     if not isinstance(function, FunctionType):
         return None
     names = function.__globals__
-    for name in dict.fromkeys(_names_used(function, set())):
-        # A class body reads `__name__`, which is set in every module.
-        if name not in names or name.startswith("__"):
-            continue
+    for name in _names_used(function.__code__, names, set()):
         value = names[name]
-        if name in _MODULES:
-            from_notebook = getattr(value, "__module__", None) == names.get("__name__")
-            is_reassigned = not inspect.ismodule(value) and (
-                not callable(value) or (include_callables and from_notebook)
-            )
-        elif name in vars(builtins) and name not in _REPLACED_BY_IPYTHON:
-            is_reassigned = value is not vars(builtins)[name] and (
-                include_callables or not callable(value)
-            )
+        original = vars(builtins).get(name)
+        if name in _MODULES and not inspect.ismodule(value):
+            counts = getattr(value, "__module__", None) == names.get("__name__")
+        elif original is None or value is original or name in _REPLACED_BY_IPYTHON:
+            continue
         else:
-            is_reassigned = False
-        if is_reassigned:
+            counts = True
+        if not callable(value) or (include_callables and counts):
             return name, value
     return None
 
 
-def _names_used(function: FunctionType, visited: set[int]) -> Iterator[str]:
-    """Yield the global names used by a function and by the notebook functions that it calls."""
-    if id(function) in visited:
-        return
-    visited.add(id(function))
-    for name in _names_in(function.__code__):
-        yield name
-        value = function.__globals__.get(name)
-        if isinstance(value, FunctionType) and value.__globals__ is function.__globals__:
-            yield from _names_used(value, visited)
-
-
-def _names_in(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names_in(constant)
+def _names_used(code: CodeType, names: dict[str, Any], visited: set[CodeType]) -> Iterator[str]:
+    """Yield the global names that code uses, and the notebook's functions that it calls."""
+    visited.add(code)
+    # A class body reads `__name__`, which is set in every module.
+    own = [name for name in code.co_names if name in names and not name.startswith("__")]
+    yield from own
+    functions = [f for f in map(names.get, own) if isinstance(f, FunctionType)]
+    codes = [f.__code__ for f in functions if f.__globals__ is names]
+    for inner in [*codes, *(c for c in code.co_consts if isinstance(c, CodeType))]:
+        if inner not in visited:
+            yield from _names_used(inner, names, visited)

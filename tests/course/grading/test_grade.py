@@ -19,8 +19,8 @@ from course.course_folder import CourseError
 from course.grading import grade as grading
 from course.grading.grade import GradingOptions, grade, grade_submission
 from course.grading.gradebook import GradedSubmission, Mark, MarkStatus
-from course.grading.judges import Canceled
 from course.grading.limits import SandboxLimits, StopReason
+from course.grading.remote_worker import Canceled
 from course.grading.sandbox import bubblewrap
 from course.grading.submissions import Submission
 from tests.course.grading.conftest import LAB

@@ -1,26 +1,221 @@
-"""Runs of one submission, without a sandbox."""
+"""A submission is run and judged: the same verdicts as in a notebook, whatever the code does."""
 
+import base64
+import importlib
+import json
+import pickle
 import threading
+import time
+import zlib
+from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
+import torch
+
+from course.grading import remote_worker, session
 from course.grading.answers import CellKind, SubmittedCell
-from course.grading.judges import Judges
+from course.grading.facts_codec import encode
+from course.grading.grade import grade_submission
+from course.grading.gradebook import MarkStatus
 from course.grading.limits import SandboxLimits, Stop, StopReason
+from course.grading.outputs import MAX_ERROR, MAX_TEXT, read_result
+from course.grading.remote_check import JudgeFailed, check_remotely, load_lab
+from course.grading.remote_worker import RemoteWorker, TimeLimit, WorkerStopped
 from course.grading.session import Session
+from course.grading.submissions import Submission
+from helpers.checks import lab_01
+from helpers.checks.collecting import Collector, Facts
+
+TESTS = sorted(Path(__file__).parents[2].glob("helpers/checks/lab_01/test_exercise_*.py"))
+ANSWERS = [
+    (answers, answer, hint)
+    for file in TESTS
+    for answers in [importlib.import_module(f"tests.helpers.checks.lab_01.{file.stem}").answers]
+    for answer, hint in answers.collected
+]
 
 
-def test_many_cells_that_end_the_process_are_not_all_run(monkeypatch):
+def judge(number, *functions, seed=None, change=lambda reply: reply):
+    """Judge answers through messages, without a sandbox; `change` forges the replies."""
+    exercise = load_lab("lab_01").exercises[number]
+    with Collector(dict(zip(exercise.names, functions, strict=True)), 10) as local:
+
+        def ask(names, seconds, collector):
+            function, case = pickle.loads(base64.b64decode(collector))
+            return json.loads(json.dumps(change({"facts": encode(local.collect(function, case))})))
+
+        return check_remotely(exercise, ask, seed)
+
+
+def add_ramp(X):
+    return X + torch.arange(X.shape[1], dtype=X.dtype, device=X.device)
+
+
+@pytest.mark.parametrize(
+    ("answers", "answer", "hint"), ANSWERS, ids=[answer.__name__ for _, answer, _ in ANSWERS]
+)
+def test_grader_gives_the_same_verdict_as_a_notebook(answers, answer, hint):
+    seed = zlib.crc32(answer.__name__.encode())
+    functions = answers.arguments(answer)
+    assert judge(answers.exercise.number, *functions, seed=seed)["hint"] == hint
+
+
+class LyingTensor(torch.Tensor):
+    device = property(lambda self: torch.device("cuda:0"))
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return True
+
+
+def test_a_subclass_of_tensor_with_a_false_device_gets_no_points():
+    assert judge(3, lambda X: torch.zeros(2).as_subclass(LyingTensor))["hint"] == "not-a-tensor"
+
+
+@pytest.mark.parametrize("facts", [None, 7, "x y", "QQ== {}", encode(Facts())])
+def test_malformed_facts_are_a_wrong_answer(facts):
+    verdict = judge(3, add_ramp, change=lambda reply: {"facts": facts})
+    assert verdict["hint"] in ("unusable-result", "no-result")
+
+
+def test_box_counts_the_attempts_of_one_submission_only():
+    for _ in range(3):
+        verdict = judge(3, lambda X: X)
+    text = verdict["outputs"][0]["data"]["text/plain"]
+    assert "Where to look" not in text
+    assert text.endswith("○○○○○○ 0 of 6 exercises done")
+
+
+def test_an_error_in_the_judge_is_not_the_students_fault(monkeypatch):
+    exercise = load_lab("lab_01").exercises[3]
+    monkeypatch.setattr(exercise._module, "cases", lambda draw: 1 / 0)
+    with pytest.raises(JudgeFailed, match="ZeroDivisionError: division by zero"):
+        check_remotely(exercise, lambda **fields: {})
+
+
+def test_another_submission_is_judged_while_a_sandbox_collects():
+    verdicts = []
+
+    def ask(**fields):
+        thread = threading.Thread(target=lambda: verdicts.append(judge(3, add_ramp)))
+        thread.start()
+        thread.join(60)
+        return {}
+
+    check_remotely(load_lab("lab_01").exercises[3], ask)
+    assert [verdict["passed"] for verdict in verdicts] == [True]
+
+
+def result(**changes):
+    return {"error": "", "traceback": "", "stop": "", "outputs": []} | changes
+
+
+@pytest.mark.parametrize(
+    ("output", "accepted"),
+    [
+        ({"data": {"text/html": "<script>steal()</script>"}}, []),
+        ({"data": {"text/javascript": "x()", "text/plain": "1"}}, [{"data": {"text/plain": "1"}}]),
+        ({"data": {"image/png": '"><script>steal()</script>'}}, []),
+        ({"data": {"image/png": "QQ=="}, "metadata": 1}, [{"data": {"image/png": "QQ=="}}]),
+        ({"name": "x", "text": "1", "more": 1}, [{"name": "stdout", "text": "1"}]),
+    ],
+)
+def test_only_text_and_images_are_accepted_from_a_forged_output(output, accepted):
+    assert read_result(result(outputs=[output])) == result(outputs=accepted)
+
+
+def test_forged_results_are_truncated_and_malformed_ones_are_errors():
+    outputs = [{"name": "stdout", "text": "x" * 1_000_000}] * 10_000
+    read = read_result(result(outputs=outputs, error="x" * 1_000_000, traceback="x" * 1_000_000))
+    texts = [read["error"], read["traceback"], read["outputs"][0]["text"]]
+    assert [len(text) for text in texts] == [MAX_ERROR, MAX_TEXT, 2 * MAX_TEXT]
+    assert len(read["outputs"]) == 102
+    malformed = [{"outputs": bad} for bad in (None, {}, ["name"], [{"data": []}], [["name"]])]
+    for reply in [{}, *(result(**x) for x in [*malformed, {"stop": "x"}, {"stop": ["time"]}])]:
+        assert read_result(reply) == result(error="its result is malformed")
+
+
+def request_reply(monkeypatch, *lines, seconds=60):
+    """Send a request to a sandbox that prints these lines; return the worker and the reply."""
+    stop = Stop(StopReason.ENDED, "")
+    sandbox = SimpleNamespace(
+        process=SimpleNamespace(poll=lambda: None), send=lambda *args: None, isolated=False,
+        seconds=time.monotonic, exceeded_limit=lambda: None, exit_reason=lambda: stop,
+    )  # fmt: skip
+    monkeypatch.setattr(remote_worker, "Sandbox", lambda *args, **options: sandbox)
+    monkeypatch.setattr(remote_worker, "_read_lines", lambda sandbox: iter(lines))
+    monkeypatch.setattr(remote_worker.secrets, "token_hex", lambda size: "SECRET")
+    worker = RemoteWorker("lab_01", SandboxLimits(), threading.Event(), isolated=False)
+    return worker, worker.request("run", TimeLimit(seconds))
+
+
+def test_lines_that_are_not_the_reply_are_ignored_and_noted(monkeypatch):
+    lines = [b"hello", b"", b'other {"id": 1}', b"SECRET", b"SECRET [1]", b"SECRET {", b"SECRET {}"]
+    lines += [b"SECRET " + b"[" * 100_000, b'SECRET {"id": 2}', b'SECRET {"id": 1, "real": true}']
+    worker, reply = request_reply(monkeypatch, *lines)
+    assert reply == {"id": 1, "real": True}
+    assert worker.has_foreign_messages
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"), [(None, StopReason.TIME), (9, StopReason.OUTPUT), (b"", StopReason.ENDED)]
+)
+def test_worker_that_does_not_reply_is_stopped(monkeypatch, line, reason):
+    with pytest.raises(WorkerStopped) as stopped:
+        request_reply(monkeypatch, line, seconds=0)
+    assert stopped.value.stop.reason is reason
+
+
+@pytest.mark.parametrize(
+    ("is_idle", "runs", "text"),
+    [(False, 12, "other cells were stopped"), (True, 2, "the code before it ended")],
+)
+def test_a_process_that_keeps_ending_is_not_started_forever(monkeypatch, is_idle, runs, text):
     given = SubmittedCell(CellKind.GIVEN, "from helpers.checks import lab_01 as check")
-    cells = [given, *[SubmittedCell(CellKind.STUDENT, "import os\nos._exit(0)", 1)] * 500]
+    cells = [given, *[SubmittedCell(CellKind.STUDENT, "exit()", 1)] * 500]
     cells.append(SubmittedCell(CellKind.CHECK, "check.exercise_1(f)", 1))
-    session = Session(cells, SandboxLimits(), threading.Event(), False, Judges())
-    runs = []
+    workers = []
 
-    def run_once():
-        runs.append(1)
-        session._student_code_ran = True
-        return len(runs), Stop(StopReason.ENDED, "ended the process with exit status 0")
+    def request(do, limit, source, seconds):
+        if source == "exit()":
+            raise WorkerStopped(Stop(StopReason.ENDED, "ended the process"), was_idle=is_idle)
+        return result()
 
-    monkeypatch.setattr(session, "_run_once", run_once)
-    session.run()
-    assert len(runs) < 20
-    assert "other cells were stopped" in session.stops[len(cells) - 1].text
+    def start_worker(*args, isolated):
+        workers.append(SimpleNamespace(start=list, close=list, request=request, last_error=""))
+        workers[-1].isolated = workers[-1].has_foreign_messages = False
+        return workers[-1]
+
+    monkeypatch.setattr(session, "RemoteWorker", start_worker)
+    run = Session(cells, SandboxLimits(), threading.Event(), False)
+    run.run()
+    assert len(workers) == runs
+    assert text in run.stops[len(cells) - 1].text
+
+
+FORGERY = """
+import os
+for channel in range(3, 20):
+    try:
+        os.write(channel, b"secret {}\\n")
+    except OSError:
+        pass
+"""
+
+
+def test_submission_of_lab_01_is_graded_end_to_end(builder, processes_left, monkeypatch):
+    monkeypatch.setattr(lab_01.exercise_3, "seconds", 1)
+    notebook = builder.with_answer(1, "def move_all(tensors, device):\n    return tensors")
+    answers = {3: "def add_ramp(X):\n    while True: pass", 5: f"{builder.answer(5)}\n{FORGERY}"}
+    for number, source in answers.items():
+        right = builder.answer(number)
+        next(cell for cell in notebook.cells if cell.source == right).source = source
+    submission = Submission("Ada", "Ada", notebook)
+    graded = grade_submission(builder.original, submission, SandboxLimits(cell_seconds=10))
+    marks = {mark.exercise: mark for mark in graded.marks}
+    assert {n: mark.points for n, mark in marks.items()} == builder.full_points_except(1, 3)
+    assert marks[1].status is MarkStatus.WRONG
+    assert (marks[3].hint, marks[3].stop) == ("takes-too-long", StopReason.TIME)
+    assert graded.notes == ["wrote to the grader's channel"]
+    assert processes_left() == []
