@@ -35,18 +35,18 @@ def draw_batches(draw, seed, sizes):
 
 def evaluate(call, case, function):
     """Collect the facts of a call with the network of the case."""
-    net = ObservedNet(case.seed).to(case.before).train(case.training)
-    batches = [(images.make(), labels.make()) for images, labels in case.batches]
+    net = ObservedNet(case.seed).to(case.device).train(case.training)
+    batches = [(images.make(), labels.make()) for images, labels in case.pairs]
     facts = call(function, net, batches, may_fail=True)
-    facts.add(modes=net.modes, gradients=net.gradients, devices=net.devices)
-    return facts.add(net=net, training=net.training, batches=len(batches), fetched=facts.waits)
+    facts.add(modes=net.modes, gradients=net.gradients, devices=net.devices, net=net)
+    facts.add(before=case.training, after=net.training)
+    return facts.add(batches=len(batches), fetched=facts.waits)
 
 
-def count_confusion(case, first=None):
-    """Return the table of true classes (rows) against predictions; of the first images if given."""
+def count_confusion(case):
+    """Return the table of true classes (rows) against predictions."""
     net, table = ObservedNet(case.seed).eval(), torch.zeros(10, 10, dtype=torch.float64)
-    for images, labels in case.batches:
-        pairs = zip(labels.values[:first], net(images.values[:first]).argmax(1), strict=True)
-        for label, prediction in pairs:
+    for images, labels in case.pairs:
+        for label, prediction in zip(labels.values, net(images.values).argmax(1), strict=True):
             table[label, prediction] += 1
     return table
