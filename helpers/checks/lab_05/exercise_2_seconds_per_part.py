@@ -3,21 +3,21 @@
 import torch
 
 from helpers.checks.lab_05.simulated_queue import Queue, simulated
-from helpers.checks.plain import is_close
+from helpers.checks.plain import first, is_close
 
 answers = "seconds_per_part(parts, device, steps)"
 points = 3
 success = "Every part has its own time, and the bottleneck is visible."
 section = "Where a step's time goes"
+tolerance = 0.12
 
-UNIT = 0.02  # simulated seconds
 NAMES = ["data", "forward", "backward", "optimizer"]
-STEPS = 3
 
 
 def cases(draw):
-    lengths = dict(zip(NAMES, [1, *draw.sample([2, 3, 4], 3)], strict=True))
-    yield {"lengths": lengths, "device": draw.device, "names": ", ".join(NAMES), "steps": STEPS}
+    seconds = [0.02, *draw.sample([0.04, 0.06, 0.08], 3)]
+    case = {"seconds": dict(zip(NAMES, seconds, strict=True)), "names": ", ".join(NAMES)}
+    yield {**case, "device": draw.device, "steps": 3, "expected": 4}
 
 
 def collect(call, case, seconds_per_part):
@@ -27,36 +27,32 @@ def collect(call, case, seconds_per_part):
         def part():
             # The steps differ, so that no single step gives the mean; the first is very slow.
             step = calls.count(name)
-            seconds = UNIT * case.lengths[name] * (0.5, 0.5, 2)[(step - 1) % 3 if step else 0]
+            seconds = case.seconds[name] * (0.5, 0.5, 0.5, 2)[step % 4]
             calls.append(name)
             if name == "data":
                 queue.compute(seconds)
             else:
-                queue.launch(60 * UNIT if name == "forward" and not step else seconds)
+                queue.launch(1.2 if name == "forward" and not step else seconds)
 
         return part
 
     with simulated(queue, seconds_per_part):
-        parts = {name: make(name) for name in case.lengths}
-        facts = call(seconds_per_part, parts, torch.device(case.device), STEPS)
+        parts = {name: make(name) for name in case.seconds}
+        facts = call(seconds_per_part, parts, torch.device(case.device), case.steps)
     return facts.add(order=calls)
 
 
-def exact(f, name):
-    return 1000 * UNIT * f.case.lengths[name]
+def right(case):
+    return case.seconds
 
 
-def each(f, is_wrong):
+def wrong_part(f, is_wrong):
     """Return the values of the hint for the first part whose time is wrong."""
-    for part in (*NAMES[1:], "data"):
-        found, expected = 1000 * f.value[part], exact(f, part)
-        if not is_close(found, expected, 0.12, 0) and is_wrong(part, found, expected):
-            return {"part": part, "found": found, "exact": expected}
-    return None
-
-
-def is_first_step(part, found, expected):
-    return part == "forward" and found > 60 * 1000 * UNIT / (STEPS + 1)
+    return first(
+        is_wrong(f.value[part], exact)
+        and {"part": part, "found": 1000 * f.value[part], "exact": 1000 * exact}
+        for part, exact in f.right.items()
+    )
 
 
 def has_parts(value, case):
@@ -68,17 +64,13 @@ side_effects = {
     "wrong-order": lambda f: (
         f.order != NAMES * (len(f.order) // 4) and {"found": ", ".join(f.order[:4])}
     ),
-    "steps-miscounted": lambda f: (
-        len(f.order) // 4 != STEPS + 1 and {"expected": STEPS + 1, "found": len(f.order) // 4}
+    "steps-miscounted": lambda f: len(f.order) != 16 and {"found": len(f.order) // 4},
+}
+mistakes = {
+    "counted-in-another-part": lambda f: wrong_part(f, lambda found, exact: found <= 0.3 * exact),
+    "wrong-mean": lambda f: wrong_part(
+        f, lambda found, exact: not is_close(found, exact, tolerance, 0)
     ),
-    "first-step-counted": lambda f: each(f, is_first_step),
-    "sum-of-steps": lambda f: each(
-        f, lambda part, found, expected: is_close(found, STEPS * expected, 0.12, 0)
-    ),
-    "counted-in-another-part": lambda f: each(
-        f, lambda part, found, expected: found <= 0.3 * expected
-    ),
-    "wrong-mean": lambda f: each(f, lambda part, found, expected: True),
 }
 hints = """
 not-the-parts: `seconds_per_part` returns {what}, but it should return a dictionary with a number of
@@ -94,13 +86,6 @@ counted-in-another-part: Your result for `{part}` is {found:.1f} ms, but the dev
     {exact:.1f} ms.
     -> A part that only launches work returns at once, and its time is then counted for the next
     part that waits. After which parts do you have to wait?
-first-step-counted: Your mean includes the very first step, with everything that happens only once:
-    {found:.1f} ms for `{part}` instead of {exact:.1f} ms.
-    -> Run one step before you start adding up.
-    see: A stopwatch that lies
-sum-of-steps: Your result for `{part}`, {found:.1f} ms, is the sum over all steps. The mean is
-    {exact:.1f} ms per step.
-    -> What do you have to divide the sum by?
 wrong-mean: `{part}` takes {exact:.1f} ms per step on average, but your result is {found:.1f} ms.
     -> Does every step add to the total of this part, and only the time of this part?
 """
