@@ -1,7 +1,5 @@
 """Lab 05, exercise 1: the median time of a call that returns before its work is done."""
 
-import math
-
 import torch
 
 from helpers.checks.exercise import otherwise
@@ -13,9 +11,7 @@ answers = "seconds_per_call(call, device, runs)"
 points = 3
 success = "Your stopwatch waits, warms up, and reports the median."
 section = "A stopwatch that lies"
-# For readings of the clock and for launches.
-tolerance = 0.3
-
+tolerance = 0.3  # for readings of the clock and for launches
 # Simulated seconds of the first call and of the later ones. Any five of these include one very fast
 # call and one very slow call, the third after a call that is not timed.
 SECONDS = {1: (1.8, 0.3), 5: (0.6, 0.1, 0.1, 1.2, 0.1, 0.02)}
@@ -60,23 +56,17 @@ def outcome(f):
     return 1000 * f.value
 
 
-def is_time(value, case):
-    return is_number(value) and math.isfinite(value) and value >= 0
-
-
-def units(f, low, high):
-    return f.case.runs == 1 and low <= f.outcome / f.case.exact < high
-
-
-returns = ("not-a-number", is_time)
+returns = ("not-a-number", lambda value, case: is_number(value) and 0 <= value < 1e9)
 side_effects = {
     "runs-ignored": lambda f: f.own["calls"] == f.others,
     "sleeps": lambda f: f.sleeps,
 }
+wrong_outcomes = {
+    "no-warm-up": lambda case: case.runs == 1 and 1800,
+    "starts-too-early": lambda case: case.runs == 1 and 3600,
+}
 mistakes = {
-    "not-waited": lambda f: units(f, 0, 0.1),
-    "no-warm-up": lambda f: units(f, 4, 6.9),
-    "starts-too-early": lambda f: units(f, 6.9, 20),
+    "not-waited": lambda f: f.case.runs == 1 and f.outcome < 30,
     "not-the-median": lambda f: (
         f.case.runs == 5 and {"runs": ", ".join(f"{1000 * s:.1f}" for s in f.seconds[-5:])}
     ),

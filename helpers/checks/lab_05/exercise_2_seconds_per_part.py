@@ -1,16 +1,17 @@
 """Lab 05, exercise 2: the mean time per step of each part."""
 
+from functools import partial
+
 import torch
 
 from helpers.checks.lab_05.simulated_queue import Queue, simulated
-from helpers.checks.plain import first, is_close
+from helpers.checks.plain import is_close
 
 answers = "seconds_per_part(parts, device, steps)"
 points = 3
 success = "Every part has its own time, and the bottleneck is visible."
 section = "Where a step's time goes"
 tolerance = 0.12
-
 NAMES = ["data", "forward", "backward", "optimizer"]
 
 
@@ -23,21 +24,18 @@ def cases(draw):
 def collect(call, case, seconds_per_part):
     queue, calls = Queue(), []
 
-    def make(name):
-        def part():
-            # The steps differ, so that no single step gives the mean; the first is very slow.
-            step = calls.count(name)
-            seconds = case.seconds[name] * (0.5, 0.5, 0.5, 2)[step % 4]
-            calls.append(name)
-            if name == "data":
-                queue.compute(seconds)
-            else:
-                queue.launch(1.2 if name == "forward" and not step else seconds)
-
-        return part
+    def run(name):
+        # The steps differ, so that no single step gives the mean; the first is very slow.
+        step = calls.count(name)
+        calls.append(name)
+        seconds = case.seconds[name] * (0.5, 0.5, 0.5, 2)[step % 4]
+        if name == "data":
+            queue.compute(seconds)
+        else:
+            queue.launch(1.2 if name == "forward" and not step else seconds)
 
     with simulated(queue, seconds_per_part):
-        parts = {name: make(name) for name in case.seconds}
+        parts = {name: partial(run, name) for name in NAMES}
         facts = call(seconds_per_part, parts, torch.device(case.device), case.steps)
     return facts.add(order=calls)
 
@@ -46,17 +44,14 @@ def right(case):
     return case.seconds
 
 
-def wrong_part(f, is_wrong):
-    """Return the values of the hint for the first part whose time is wrong."""
-    return first(
-        is_wrong(f.value[part], exact)
-        and {"part": part, "found": 1000 * f.value[part], "exact": 1000 * exact}
-        for part, exact in f.right.items()
-    )
+def wrong_part(f):
+    rows = ((part, 1000 * f.value[part], 1000 * exact) for part, exact in f.right.items())
+    part, found, exact = next(row for row in rows if not is_close(row[1], row[2], tolerance, 0))
+    return {"part": part, "found": found, "exact": exact}
 
 
 def has_parts(value, case):
-    return isinstance(value, dict) and sorted(map(str, value)) == sorted(NAMES)
+    return isinstance(value, dict) and {*value} == {*NAMES}
 
 
 returns = ("not-the-parts", has_parts)
@@ -67,10 +62,10 @@ side_effects = {
     "steps-miscounted": lambda f: len(f.order) != 16 and {"found": len(f.order) // 4},
 }
 mistakes = {
-    "counted-in-another-part": lambda f: wrong_part(f, lambda found, exact: found <= 0.3 * exact),
-    "wrong-mean": lambda f: wrong_part(
-        f, lambda found, exact: not is_close(found, exact, tolerance, 0)
+    "counted-in-another-part": lambda f: (
+        (wrong := wrong_part(f))["found"] < 0.3 * wrong["exact"] and wrong
     ),
+    "wrong-mean": wrong_part,
 }
 hints = """
 not-the-parts: `seconds_per_part` returns {what}, but it should return a dictionary with a number of

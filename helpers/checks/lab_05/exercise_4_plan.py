@@ -2,13 +2,13 @@
 
 import math
 
-from helpers.checks.exercise import otherwise
 from helpers.checks.plain import is_int, is_number
 
 answers = "plan(images, batch, base_batch=4, base_rate=0.001, limit=0.1)"
 points = 2
 success = "A larger batch, fewer steps, and a learning rate to match."
 section = "The learning rate of a larger batch"
+tolerance = 1e-6
 
 
 def cases(draw):
@@ -25,16 +25,9 @@ def collect(call, case, plan):
     return call(plan, case.images, case.batch, **{name: case[name] for name in names})
 
 
-def unlimited_rate(case):
-    return case.base_rate * case.batch / case.base_batch
-
-
 def right(case):
-    return min(unlimited_rate(case), case.limit)
-
-
-def outcome(f):
-    return f.value[1]
+    rate = case.base_rate * case.batch / case.base_batch
+    return math.ceil(case.images / case.batch), min(rate, case.limit)
 
 
 def is_pair(value, case):
@@ -42,19 +35,16 @@ def is_pair(value, case):
     return is_pair and is_int(value[0]) and is_number(value[1])
 
 
-tolerance = 1e-6
 returns = ("not-a-pair", is_pair)
-side_effects = {
+mistakes = {
     "last-batch-lost": lambda f: (
-        (left := f.case.images - f.value[0] * f.case.batch) > 0
-        and {"found": f.value[0], "left": left}
+        f.value[0] < f.right[0]
+        and {"found": f.value[0], "left": f.case.images - f.value[0] * f.case.batch}
     ),
-    "too-many-steps": lambda f: (
-        f.value[0] > math.ceil(f.case.images / f.case.batch) and {"found": f.value[0]}
-    ),
+    "too-many-steps": lambda f: f.value[0] > f.right[0] and {"found": f.value[0]},
+    "no-limit": lambda f: f.value[1] > f.case.limit and {"found": f.value[1]},
+    "wrong-rate": lambda f: {"found": f.value[1]},
 }
-wrong_outcomes = {"no-limit": unlimited_rate}
-mistakes = {"wrong-rate": otherwise}
 hints = """
 not-a-pair: `plan` returns {what}, but it should return a pair: the number of steps, an int, and the
     learning rate.

@@ -19,13 +19,7 @@ READ_SECONDS, LAUNCH_SECONDS, QUERY_SECONDS = 1e-6, 5e-6, 2e-5
 
 
 class Queue:
-    """A device that processes its work in order, and the clock of the program that launches it.
-
-    Attributes:
-        seconds: the time, and `busy_seconds` the part in which the processor was busy.
-        durations: the seconds of work of each launch, in order.
-        slept: whether the program has slept without asking whether the work is done.
-    """
+    """A device that processes its work in order, and the clock of the program that launches it."""
 
     def __init__(self):
         self.seconds = self.busy_seconds = self.idle_from = 0.0
@@ -33,33 +27,27 @@ class Queue:
         self.slept = self.was_queried = False
 
     def compute(self, seconds):
-        """Advance the clock while the processor is busy."""
         self.seconds += seconds
         self.busy_seconds += seconds
 
     def sleep(self, seconds):
-        """Advance the clock while the processor is idle, like `time.sleep`."""
         self.slept = True
         self.seconds += seconds
 
     def launch(self, seconds):
-        """Queue work that takes `seconds`, and return immediately."""
         self.compute(LAUNCH_SECONDS)
         self.idle_from = max(self.idle_from, self.seconds) + seconds
         self.durations.append(seconds)
 
     def is_done(self, moment=None):
-        """Return whether the clock has reached `moment`, or the end of all work."""
         self.was_queried = True
         self.compute(QUERY_SECONDS)
         return self.seconds >= (self.idle_from if moment is None else moment)
 
     def wait(self, *args):
-        """Wait until the queue is empty."""
         self.seconds = max(self.idle_from, self.seconds)
 
     def read(self, name):
-        """Return the time of a clock of the module `time`."""
         self.compute(READ_SECONDS)
         seconds = self.busy_seconds if name[:2] in ("pr", "th") else self.seconds
         return round(1e9 * seconds) if name.endswith("_ns") else seconds
@@ -104,9 +92,11 @@ def simulated(queue, function, *, has_gpu=True):
         raise RuntimeError("this machine has no GPU to wait for")
 
     class SimulatedTime(real_time):
-        now = staticmethod(
-            replace(real_time.now, lambda tz=None: real_time.fromtimestamp(queue.read("time"), tz))
-        )
+        @staticmethod
+        def now(tz=None):
+            if threading.get_ident() != thread:
+                return real_time.now(tz)
+            return real_time.fromtimestamp(queue.read("time"), tz)
 
     clocks = ("perf_counter", "monotonic", "time", "process_time", "thread_time")
     new = {id(real_time): SimulatedTime, id(time.sleep): replace(time.sleep, queue.sleep)}
@@ -114,18 +104,18 @@ def simulated(queue, function, *, has_gpu=True):
         real = getattr(time, name)
         new[id(real)] = replace(real, lambda name=name: queue.read(name))
     names = getattr(inspect.unwrap(function), "__globals__", {})
-    functions = {function, *filter(inspect.isfunction, names.values())}
-    functions |= {timeit.Timer.__init__, timeit.timeit, timeit.repeat}
+    functions = [*filter(inspect.isfunction, [function, *names.values()])]
+    functions += [timeit.Timer.__init__, timeit.timeit, timeit.repeat]
+    tables = [vars(time), vars(timeit), vars(datetime), names]
     with ExitStack() as stack:
-        for each in filter(inspect.isfunction, functions):
+        for each in functions:
             defaults = tuple(new.get(id(value), value) for value in each.__defaults__ or ())
             stack.enter_context(patch.object(each, "__defaults__", defaults))
-        tables = [vars(time), vars(timeit), vars(datetime), names]
-        for table in tables + [f.__kwdefaults__ or {} for f in functions if inspect.isfunction(f)]:
-            for name, value in [*table.items()]:
-                if id(value) in new:
-                    table[name] = new[id(value)]
-                    stack.callback(table.__setitem__, name, value)
+            tables.append(each.__kwdefaults__ or {})
+        for table in tables:
+            for name in [name for name, value in table.items() if id(value) in new]:
+                stack.callback(table.__setitem__, name, table[name])
+                table[name] = new[id(table[name])]
         wait = queue.wait if has_gpu else refuse
         for owner, name, value in (
             *((owner, "synchronize", wait) for owner in (torch.cuda, torch.accelerator)),
