@@ -49,10 +49,6 @@ def right(case):
     return [sum(nn.Linear(*case.sizes)(case.X.values - 0.5) for _ in range(2))] * 2
 
 
-def is_learned(f, name):
-    return f.net.gradients.get(name) is not None
-
-
 returns = ("not-a-module", lambda value, case: isinstance(value, list))
 side_effects = {
     "plain-tensor": lambda f: first(
@@ -60,9 +56,9 @@ side_effects = {
     ),
     "hidden-layers": lambda f: first({"name": n, "what": what} for n, what in f.layers.items()),
     "not-saved": lambda f: first(n not in f.saved and {"name": n} for n in ("mean", "gain")),
-    "mean-is-learned": lambda f: is_learned(f, "mean"),
+    "mean-is-learned": lambda f: f.net.gradients.get("mean") is not None,
     "not-learned": lambda f: first(
-        name != "mean" and not is_learned(f, name) and {"name": name} for name in f.saved
+        name != "mean" and f.net.gradients.get(name) is None and {"name": name} for name in f.saved
     ),
 }
 mistakes = {"different-scores": otherwise}

@@ -56,13 +56,9 @@ def right(case):
     return case.epoch
 
 
-def sentence(f):
-    return {"error": f.error.line.split(". ")[0]}
-
-
 errors = {
-    "whole-objects": lambda f: f.name == "save_checkpoint" and f.own and sentence(f),
-    "needs-its-gpu": lambda f: f.case.count < 2 and "CUDA" in f.error.text and sentence(f),
+    "whole-objects": lambda f: f.name == "save_checkpoint" and f.own and f.error.values,
+    "needs-its-gpu": lambda f: f.case.count < 2 and "CUDA" in f.error.text and f.error.values,
 }
 side_effects = {
     "mode-not-restored": lambda f: f.before != f.after,

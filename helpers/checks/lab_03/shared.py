@@ -19,7 +19,6 @@ def build(case, device="cpu"):
 
 
 def take_steps(net, optimizer, count):
-    """Train for `count` steps toward outputs of 1."""
     batch = torch.arange(24.0).sin().reshape(6, 4).to(next(net.parameters()).device)
     for _ in range(count):
         optimizer.zero_grad()

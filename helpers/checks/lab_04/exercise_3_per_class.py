@@ -26,14 +26,9 @@ def cases(draw):
         yield case
 
 
-def right(case):
+def right(case, axis=1):
     table = count_confusion(case)
-    return (table.diagonal() / table.sum(1)).tolist()
-
-
-def divided_by_predictions(case):
-    table = count_confusion(case)
-    return (table.diagonal() / table.sum(0)).tolist()
+    return (table.diagonal() / table.sum(axis)).tolist()
 
 
 def wrong_fraction(f):
@@ -55,7 +50,7 @@ errors = {
     )
 }
 returns = ("not-ten-numbers", is_list_of_ten)
-wrong_outcomes = {"divided-by-predictions": divided_by_predictions}
+wrong_outcomes = {"divided-by-predictions": lambda case: right(case, axis=0)}
 mistakes = {
     "wrong-fraction": wrong_fraction,
     "empty-class": lambda f: {"what": translate("returns {value}", value=f.value[f.case.label])},

@@ -16,7 +16,6 @@ class ObservedNet(nn.Module):
         self.modes, self.gradients, self.devices = set(), set(), set()
 
     def forward(self, images):
-        """Map `(N, 3, 2, 2)` to `(N, 10)`."""
         self.modes.add(self.training)
         self.gradients.add(torch.is_grad_enabled())
         self.devices.add(str(images.device))
@@ -34,13 +33,12 @@ def draw_batches(draw, seed, sizes):
 
 
 def evaluate(call, case, function):
-    """Collect the facts of a call with the network of the case."""
     net = ObservedNet(case.seed).to(case.device).train(case.training)
     batches = [(images.make(), labels.make()) for images, labels in case.pairs]
     facts = call(function, net, batches, may_fail=True)
     facts.add(modes=net.modes, gradients=net.gradients, devices=net.devices, net=net)
-    facts.add(before=case.training, after=net.training)
-    return facts.add(batches=len(batches), fetched=facts.waits)
+    counts = {"batches": len(batches), "fetched": facts.waits}
+    return facts.add(before=case.training, after=net.training, **counts)
 
 
 def count_confusion(case):

@@ -1,7 +1,4 @@
-"""A simulated asynchronous device with a clock of its own, to check code that measures time.
-
-Time is simulated, so the results do not depend on how busy the machine is.
-"""
+"""A simulated device and clock: times do not depend on how busy the machine is."""
 
 import datetime
 import inspect
