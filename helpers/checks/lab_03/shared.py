@@ -28,9 +28,10 @@ def take_steps(net, optimizer, count):
 
 def contents(net, optimizer):
     """Return the optimizer's state of a network, then its settings, as "number name"."""
-    tables = [optimizer.state.get(p, {}) for p in net.parameters()] + optimizer.param_groups
-    rows = ((f"{i} {key}", value) for i, table in enumerate(tables) for key, value in table.items())
-    return {key: value for key, value in rows if not key.endswith("params")}
+    ids = {id(parameter) for parameter in net.parameters()}
+    groups = [{**g, "params": [id(p) in ids for p in g["params"]]} for g in optimizer.param_groups]
+    tables = [optimizer.state.get(p, {}) for p in net.parameters()] + groups
+    return {f"{i} {key}": value for i, table in enumerate(tables) for key, value in table.items()}
 
 
 def left_behind(state, device):

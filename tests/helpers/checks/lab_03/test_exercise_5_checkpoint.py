@@ -39,11 +39,6 @@ def saves_whole_objects(path, net, optimizer, epoch):
     torch.save({"net": net, "optimizer": optimizer, "epoch": epoch}, path)
 
 
-@answers.wrong("whole-objects")
-def only_creates_the_file(path, net, optimizer, epoch):
-    path.touch()
-
-
 @answers.wrong("mode-not-restored")
 def switches_to_evaluation_mode_to_save(path, net, optimizer, epoch):
     save(path, net.eval(), optimizer, epoch)

@@ -34,11 +34,6 @@ def returns_only_the_rate(images, batch, base_batch=4, base_rate=0.001, limit=0.
     return min(base_rate * batch / base_batch, limit)
 
 
-@answers.wrong("wrong-rate")
-def with_the_square_root(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
-    return math.ceil(images / batch), min(base_rate * (batch / base_batch) ** 0.5, limit)
-
-
 @answers.wrong("no-limit")
 def without_the_limit(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return math.ceil(images / batch), base_rate * batch / base_batch
