@@ -106,9 +106,10 @@ def simulated(queue, function, *, has_gpu=True):
     tables = [vars(time), vars(timeit), vars(datetime), names]
     with ExitStack() as stack:
         for each in functions:
-            defaults = tuple(new.get(id(value), value) for value in each.__defaults__ or ())
-            stack.enter_context(patch.object(each, "__defaults__", defaults))
             tables.append(each.__kwdefaults__ or {})
+            defaults = tuple(new.get(id(value), value) for value in each.__defaults__ or ())
+            if {*map(id, defaults)} & {*map(id, new.values())}:
+                stack.enter_context(patch.object(each, "__defaults__", defaults))
         for table in tables:
             for name in [name for name, value in table.items() if id(value) in new]:
                 stack.callback(table.__setitem__, name, table[name])
