@@ -3,122 +3,76 @@
 import torch
 from torch import nn
 
-from helpers.checks.plain import PlainModule, describe, first, is_close, is_equal, is_tensor
+from helpers.checks.exercise import otherwise
+from helpers.checks.plain import describe, first
 
 answers = "Ranker(features, classes)"
 points = 3
 success = "Everything that the module registers moves with it and is saved."
 section = "What moves with a network, and what does not"
-
-
-class GivenRanker(nn.Module):
-    """The class given in the exercise."""
-
-    def __init__(self, features, classes):
-        super().__init__()
-        self.mean = torch.full((features,), 0.5)
-        self.gain = torch.ones(features)
-        self.heads = [nn.Linear(features, classes) for _ in range(2)]
-
-    def forward(self, X):
-        """Map `(N, features)` to `(N, classes)`."""
-        X = (X - self.mean) * self.gain
-        return sum(head(X) for head in self.heads)
+tolerance = 1e-2
 
 
 def cases(draw):
     for device in draw.devices:
-        features, classes = draw.sample(range(2, 9), 2)
-        X = draw.normal(draw.randint(1, 5), features)
-        yield {
-            "device": device,
-            "seed": draw.randrange(2**31),
-            "X": X,
-            "sizes": (features, classes),
-        }
+        sizes, seed = draw.sample(range(2, 9), 2), draw.randrange(2**31)
+        yield {"device": device, "seed": seed, "X": draw.normal(3, sizes[0]), "sizes": sizes}
 
 
 def collect(call, case, Ranker):
     torch.manual_seed(case.seed)
     facts = call(Ranker, *case.sizes)
-    net, X = facts.result, case.X.make()
-    if not isinstance(net, nn.Module):
+    if not isinstance(net := facts.result, nn.Module):
         return facts
-    before = call(net, X, name="Ranker").value
+    facts.value = [call(net, case.X.make(), name="Ranker").value]
     call(net.to, case.device)
-    facts.add(before=before, attributes=unregistered(net))
-    if any(device != case.device for _, device, _ in facts.attributes if device):
-        return facts
-    facts.add(after=call(net, X.to(case.device), name="Ranker").value, net=net)
-    optimizer = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.5)
-    ((call(net, X.to(case.device), name="Ranker").result - 3) ** 2).sum().backward()
-    optimizer.step()
-    return facts.add(trained=net, saved=list(net.state_dict()))
+    # The attributes that torch does not register.
+    own = {name: value for name, value in vars(net).items() if name not in vars(nn.Module())}
+    tensors = {name: value for name, value in own.items() if isinstance(value, torch.Tensor)}
+    layers = {name: describe(value) for name, value in own.items() if has_layers(value, net)}
+    if not tensors and not layers:
+        moved = call(net, case.X.make().to(case.device), name="Ranker")
+        moved.result.sum().backward()
+        facts.value.append(moved.value)
+    return facts.add(tensors=tensors, layers=layers, saved=list(net.state_dict()), net=net)
 
 
-def unregistered(net):
-    """Return the attributes that torch does not register: name, device, what holds layers."""
-    standard, modules = vars(nn.Module()), {*net.modules()}
-    rows = []
-    for module in net.modules():
-        for name, value in vars(module).items():
-            if name in standard:
-                continue
-            if isinstance(value, torch.Tensor):
-                rows.append((name, str(value.device), ""))
-            items = [*value.values()] if isinstance(value, dict) else value
-            if isinstance(items, list | tuple | set) and any(
-                isinstance(item, nn.Module) and item not in modules for item in items
-            ):
-                rows.append((name, "", describe(value)))
-    return rows
+def has_layers(value, net):
+    items = value.values() if isinstance(value, dict) else value
+    return isinstance(value, list | tuple | set | dict) and any(
+        isinstance(item, nn.Module) and item not in {*net.modules()} for item in items
+    )
 
 
-def expected(case):
+def right(case):
     torch.manual_seed(case.seed)
-    return GivenRanker(*case.sizes)(case.X.values).detach()
+    return [sum(nn.Linear(*case.sizes)(case.X.values - 0.5) for _ in range(2))] * 2
 
 
-def differs(f, name):
-    scores = f.own.get(name)
-    return not (is_tensor(scores) and is_close(scores, expected(f.case)))
-
-
-def has_changed(f, name):
-    tensors = [{**net.parameters, **net.buffers} for net in (f.net, f.trained)]
-    return not is_equal(tensors[0][name], tensors[1][name])
-
-
-returns = ("not-a-module", lambda value, case: isinstance(value, PlainModule))
+returns = ("not-a-module", lambda value, case: isinstance(value, list))
 side_effects = {
-    "different-scores": lambda f: differs(f, "before"),
     "plain-tensor": lambda f: first(
-        device and device != f.case.device and {"name": name, "found": device}
-        for name, device, _ in f.attributes
+        {"name": name, "found": t.device} for name, t in f.tensors.items()
     ),
-    "hidden-layers": lambda f: first(
-        what and {"name": name, "what": what} for name, _, what in f.attributes
-    ),
-    "not-saved": lambda f: first(
-        name not in f.saved and {"name": name} for name in ("mean", "gain")
-    ),
-    "mean-is-learned": lambda f: has_changed(f, "mean"),
+    "hidden-layers": lambda f: first({"name": n, "what": what} for n, what in f.layers.items()),
+    "not-saved": lambda f: first(n not in f.saved and {"name": n} for n in ("mean", "gain")),
+    "mean-is-learned": lambda f: f.net.gradients.get("mean") is not None,
     "not-learned": lambda f: first(
-        name != "mean" and not has_changed(f, name) and {"name": name} for name in f.saved
+        name != "mean" and f.net.gradients.get(name) is None and {"name": name} for name in f.saved
     ),
 }
-costs = {"different-scores": lambda f: differs(f, "after")}
+mistakes = {"different-scores": otherwise}
 hints = """
 plain-tensor: After `net.to(...)`, `net.{name}` is still on {found}: the module does not move it.
     -> To the module, it is a plain attribute. Which kinds of tensors does a module register, and
     which kind is this one?
 hidden-layers: The module does not know the layers in `net.{name}`: it does not look inside {what}.
     -> They would not be moved, trained or saved. torch has a container for layers.
-not-learned: After a training step, `{name}` has not changed: no optimizer receives it.
-    -> It should be learned by gradient descent. What does torch call a tensor that is learned?
-mean-is-learned: After a training step, `mean` has changed: the optimizer updates it.
-    -> It should move and be saved, but not be learned. What does torch call such a tensor?
 not-saved: `{name}` is not in `net.state_dict()`, so it would not be saved.
     -> Keep the given names. Where does your class keep this tensor, and how is it registered with
     the module?
+mean-is-learned: After a training step, `mean` has changed: the optimizer updates it.
+    -> It should move and be saved, but not be learned. What does torch call such a tensor?
+not-learned: After a training step, `{name}` has not changed: no optimizer receives it.
+    -> It should be learned by gradient descent. What does torch call a tensor that is learned?
 """

@@ -29,13 +29,11 @@ def build(case):
 
 
 def collect(call, case, train_classic):
-    (net, batches), calls = build(case), set()
-    net.register_forward_pre_hook(
-        lambda net, inputs: calls.add((str(inputs[0].device), net.training))
-    )
+    (net, batches), calls = build(case), []
+    net.register_forward_pre_hook(lambda net, args: calls.append((args[0].device, net.training)))
     with machine(case.gpus):
         facts = call(train_classic, net, batches, may_fail=True)
-    return facts.add(net=net, calls=calls)
+    return facts.add(net=net, devices={str(d) for d, _ in calls}, modes={mode for _, mode in calls})
 
 
 def right(case):
@@ -52,11 +50,6 @@ def outcome(f):
     return [tensor.values for tensor in f.value.parameters.values()]
 
 
-def misplaced(f, devices):
-    wrong = sorted(device for device in devices if (device == "cpu") != (f.case.gpus == 0))
-    return wrong and {"found": ", ".join(wrong), "what": translate("still uses a GPU")}
-
-
 errors = {
     "needs-a-gpu": lambda f: (
         f.case.gpus == 0 and {"what": translate("raises {error}", error=f.error.line)}
@@ -64,43 +57,31 @@ errors = {
 }
 returns = ("not-the-network", lambda value, case: isinstance(value, PlainModule))
 side_effects = {
-    "needs-a-gpu": lambda f: f.case.gpus == 0 and misplaced(f, f.value.devices),
-    "net-on-cpu": lambda f: misplaced(f, f.value.devices),
-    "trained-on-cpu": lambda f: misplaced(f, {device for device, _ in f.own["calls"]}),
+    "net-on-cpu": lambda f: f.case.gpus and "cpu" in f.value.devices and {"found": "cpu"},
+    "trained-on-cpu": lambda f: f.case.gpus and "cpu" in f.devices and {"found": "cpu"},
     # Reading the loss copies four or eight bytes.
     "copied-back": lambda f: (
-        (sizes := [copy.bytes for copy in f.copies if copy.source != "cpu" and copy.bytes > 8])
-        and {"bytes": sum(sizes)}
+        (size := sum(copy.bytes for copy in f.copies if copy.source != "cpu" and copy.bytes > 8))
+        and {"bytes": size}
     ),
+    "not-trained": lambda f: are_close(f.net, build(f.case)[0].parameters()),
 }
-wrong_outcomes = {"not-trained": lambda case: list(build(case)[0].parameters())}
 mistakes = {"different-training": otherwise}
-costs = {
-    "trained-a-copy": lambda f: are_close(f.net, build(f.case)[0].parameters()),
-    "different-training": lambda f: False in {is_training for _, is_training in f.own["calls"]},
-}
+costs = {"different-training": lambda f: False in f.modes}
 hints = """
 not-the-network: `train_classic` returns {what}, but it should return the trained network.
     -> What does the given script return? Keep that line.
     see: The classic script, on the CPU
 net-on-cpu: There is a GPU, but the returned network is on {found}.
     -> Which line decides where the computation runs, and what is the value of `device` there?
-    see: Three edits
 trained-on-cpu: The returned network is on the GPU, but it was trained on {found}.
     -> When does the network have to be on the GPU: before the first batch, or after the last?
-    see: Three edits
-trained-a-copy: The network that was passed in still has its old weights: your function trained a
-    copy.
-    -> `net.to(device)` moves a module in place. Which line of yours creates another network?
-    see: Three edits
 needs-a-gpu: On a machine without a GPU, `train_classic` {what}.
     -> Choose the device inside the function by asking what this machine has. No other line should
     name a device.
-    see: Three edits
 copied-back: Your loop copies {bytes} bytes from the GPU back to the CPU.
     -> On which device does the loss compare predictions and labels? Which of the two has to move so
     that this is the GPU?
-    see: Three edits
 different-training: The trained network's weights differ from those that the given script would
     learn.
     -> Three edits are enough, and none of them changes what is computed. Compare the rest with the
@@ -108,5 +89,4 @@ different-training: The trained network's weights differ from those that the giv
     see: The classic script, on the CPU
 not-trained: The network has the same weights as before the training.
     -> Which parameters did the optimizer receive, and are they those of the network that you call?
-    see: Three edits
 """

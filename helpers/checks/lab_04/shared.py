@@ -16,7 +16,6 @@ class ObservedNet(nn.Module):
         self.modes, self.gradients, self.devices = set(), set(), set()
 
     def forward(self, images):
-        """Map `(N, 3, 2, 2)` to `(N, 10)`."""
         self.modes.add(self.training)
         self.gradients.add(torch.is_grad_enabled())
         self.devices.add(str(images.device))
@@ -34,19 +33,18 @@ def draw_batches(draw, seed, sizes):
 
 
 def evaluate(call, case, function):
-    """Collect the facts of a call with the network of the case."""
-    net = ObservedNet(case.seed).to(case.before).train(case.training)
-    batches = [(images.make(), labels.make()) for images, labels in case.batches]
+    net = ObservedNet(case.seed).to(case.device).train(case.training)
+    batches = [(images.make(), labels.make()) for images, labels in case.pairs]
     facts = call(function, net, batches, may_fail=True)
-    facts.add(modes=net.modes, gradients=net.gradients, devices=net.devices)
-    return facts.add(net=net, training=net.training, batches=len(batches), fetched=facts.waits)
+    facts.add(modes=net.modes, gradients=net.gradients, devices=net.devices, net=net)
+    counts = {"batches": len(batches), "fetched": facts.waits}
+    return facts.add(before=case.training, after=net.training, **counts)
 
 
-def count_confusion(case, first=None):
-    """Return the table of true classes (rows) against predictions; of the first images if given."""
+def count_confusion(case):
+    """Return the table of true classes (rows) against predictions."""
     net, table = ObservedNet(case.seed).eval(), torch.zeros(10, 10, dtype=torch.float64)
-    for images, labels in case.batches:
-        pairs = zip(labels.values[:first], net(images.values[:first]).argmax(1), strict=True)
-        for label, prediction in pairs:
+    for images, labels in case.pairs:
+        for label, prediction in zip(labels.values, net(images.values).argmax(1), strict=True):
             table[label, prediction] += 1
     return table

@@ -2,13 +2,13 @@
 
 import math
 
-from helpers.checks.exercise import otherwise
 from helpers.checks.plain import is_int, is_number
 
 answers = "plan(images, batch, base_batch=4, base_rate=0.001, limit=0.1)"
 points = 2
 success = "A larger batch, fewer steps, and a learning rate to match."
 section = "The learning rate of a larger batch"
+tolerance = 1e-6
 
 
 def cases(draw):
@@ -22,20 +22,12 @@ def cases(draw):
 
 def collect(call, case, plan):
     names = () if case.defaults else ("base_batch", "base_rate", "limit")
-    facts = call(plan, case.images, case.batch, **{name: case[name] for name in names})
-    return facts.add(what=repr(facts.value)[:60])
-
-
-def rate(case, growth):
-    return min(case.base_rate * growth, case.limit)
+    return call(plan, case.images, case.batch, **{name: case[name] for name in names})
 
 
 def right(case):
-    return rate(case, case.batch / case.base_batch)
-
-
-def outcome(f):
-    return f.value[1]
+    rate = case.base_rate * case.batch / case.base_batch
+    return math.ceil(case.images / case.batch), min(rate, case.limit)
 
 
 def is_pair(value, case):
@@ -43,25 +35,15 @@ def is_pair(value, case):
     return is_pair and is_int(value[0]) and is_number(value[1])
 
 
-tolerance = 1e-6
 returns = ("not-a-pair", is_pair)
-side_effects = {
-    "last-batch-lost": lambda f: (
-        (left := f.case.images - f.value[0] * f.case.batch) > 0
-        and {"found": f.value[0], "left": left}
-    ),
-    "too-many-steps": lambda f: (
-        f.value[0] > math.ceil(f.case.images / f.case.batch) and {"found": f.value[0]}
-    ),
-}
-wrong_outcomes = {
-    "square-root-rule": lambda case: rate(case, math.sqrt(case.batch / case.base_batch)),
-    "rate-unchanged": lambda case: case.base_rate,
-    "no-limit": lambda case: case.base_rate * case.batch / case.base_batch,
-}
 mistakes = {
-    "rate-decreased": lambda f: f.case.batch > f.case.base_batch and f.value[1] <= f.case.base_rate,
-    "wrong-rate": otherwise,
+    "last-batch-lost": lambda f: (
+        f.value[0] < f.right[0]
+        and {"found": f.value[0], "left": f.case.images - f.value[0] * f.case.batch}
+    ),
+    "too-many-steps": lambda f: f.value[0] > f.right[0] and {"found": f.value[0]},
+    "no-limit": lambda f: f.value[1] > f.case.limit and {"found": f.value[1]},
+    "wrong-rate": lambda f: {"found": f.value[1]},
 }
 hints = """
 not-a-pair: `plan` returns {what}, but it should return a pair: the number of steps, an int, and the
@@ -73,14 +55,6 @@ last-batch-lost: For {images} images in batches of {batch}, you plan {found} ste
 too-many-steps: For {images} images in batches of {batch}, you plan {found} steps; the last of them
     has no images.
     -> Try numbers that divide without a remainder.
-rate-unchanged: For batches of {batch}, `plan` still returns the learning rate {found:g}.
-    -> There are fewer steps for the same images: how large must each of them be?
-rate-decreased: For batches of {batch}, your learning rate is {found:g}, which is smaller than the
-    {base:g} for batches of {base_batch}.
-    -> Which of the two batch sizes is the numerator?
-square-root-rule: For batches of {batch}, your learning rate is {found:g}: it grows with the square
-    root of the batch size.
-    -> That rule exists too, but use the linear one here: twice the batch size, twice the rate.
 no-limit: For batches of {batch}, your learning rate is {found:g}; the limit is {limit:g}.
     -> Above some learning rate, training becomes unstable. Which of the two numbers do you return
     then?

@@ -1,0 +1,67 @@
+"""Answers to lab 03, exercise 1: `find_devices`."""
+
+import torch
+
+from helpers.checks import lab_03
+from tests.helpers.checks.answers import Answers
+
+answers = Answers(lab_03.exercise_1)
+
+
+@answers.right
+def with_comprehensions(net, optimizer):
+    state_values = [value for entry in optimizer.state.values() for value in entry.values()]
+    return {
+        "parameters": {parameter.device for parameter in net.parameters()},
+        "buffers": {buffer.device for buffer in net.buffers()},
+        "state": {value.device for value in state_values if isinstance(value, torch.Tensor)},
+    }
+
+
+@answers.right
+def by_state_dicts(net, optimizer):
+    learned = {name for name, _ in net.named_parameters()}
+    net_state = net.state_dict()
+    state_values = optimizer.state_dict()["state"].values()
+    values = [value for entry in state_values for value in entry.values()]
+    return {
+        "parameters": frozenset(net_state[name].device for name in learned),
+        "buffers": frozenset(net_state[name].device for name in net_state if name not in learned),
+        "state": frozenset(value.device for value in values if hasattr(value, "device")),
+    }
+
+
+@answers.wrong("parameters-missing")
+def checks_only_the_first_parameter(net, optimizer):
+    return {**with_comprehensions(net, optimizer), "parameters": {next(net.parameters()).device}}
+
+
+@answers.wrong("buffers-missing")
+def forgets_the_buffers(net, optimizer):
+    return {**with_comprehensions(net, optimizer), "buffers": set()}
+
+
+@answers.wrong("state-missing")
+def checks_only_momentum(net, optimizer):
+    devices = {
+        entry["momentum_buffer"].device
+        for entry in optimizer.state.values()
+        if "momentum_buffer" in entry
+    }
+    return {**with_comprehensions(net, optimizer), "state": devices}
+
+
+@answers.wrong("too-many")
+def adds_the_cpu_to_the_buffers(net, optimizer):
+    devices = with_comprehensions(net, optimizer)
+    everywhere = {torch.device("cpu"), *devices["parameters"], *devices["buffers"]}
+    return {**devices, "buffers": everywhere}
+
+
+@answers.wrong("not-three-sets")
+def returns_lists(net, optimizer):
+    devices = with_comprehensions(net, optimizer)
+    return {kind: list(group) for kind, group in devices.items()}
+
+
+test_answers = answers.make_test()

@@ -1,0 +1,76 @@
+"""Answers to lab 04, exercise 3: `per_class`."""
+
+import torch
+
+from helpers.checks import lab_04
+from tests.helpers.checks.answers import Answers
+
+answers = Answers(lab_04.exercise_3)
+
+
+def count(net, batches, gradients=False, fetch=False):
+    device = next(net.parameters()).device
+    counts = torch.zeros(100, dtype=torch.int64, device=device)
+    with torch.set_grad_enabled(gradients):
+        for inputs, targets in batches:
+            pairs = 10 * targets.to(device) + net(inputs.to(device)).argmax(1)
+            counts += torch.bincount(pairs.cpu().to(device) if fetch else pairs, minlength=100)
+    return counts.reshape(10, 10)
+
+
+@answers.right
+def by_counting_pairs(net, batches, **options):
+    counts = count(net, batches, **options)
+    return (counts.diagonal() / counts.sum(1)).tolist()
+
+
+@answers.right
+@torch.inference_mode()
+def by_comparing_with_every_class(net, batches):
+    device = next(net.parameters()).device
+    labels = torch.cat([y for _, y in batches]).to(device)
+    predicted = torch.cat([net(X.to(device)).argmax(1) for X, _ in batches])
+    right = [(predicted[labels == c] == c).float().mean() for c in range(10)]
+    return torch.stack(right).tolist()
+
+
+@answers.wrong("not-ten-numbers")
+def returns_a_tensor_of_ten(net, batches):
+    return torch.tensor(by_counting_pairs(net, batches))
+
+
+@answers.wrong("empty-class")
+def divides_by_zero(net, batches):
+    counts = count(net, batches)
+    pairs = zip(counts.diagonal().tolist(), counts.sum(1).tolist(), strict=True)
+    return [right / total for right, total in pairs]
+
+
+@answers.wrong("empty-class")
+def returns_zero_for_an_empty_class(net, batches):
+    counts = count(net, batches)
+    return (counts.diagonal() / counts.sum(1).clamp(min=1)).tolist()
+
+
+@answers.wrong("divided-by-predictions")
+def divides_by_the_predictions(net, batches):
+    counts = count(net, batches)
+    return (counts.diagonal() / counts.sum(0)).tolist()
+
+
+@answers.wrong("wrong-fraction")
+def counts_four_images_per_batch(net, batches):
+    return by_counting_pairs(net, [(X[:4], y[:4]) for X, y in batches])
+
+
+@answers.wrong("keeps-gradients")
+def tracks_gradients(net, batches):
+    return by_counting_pairs(net, batches, gradients=True)
+
+
+@answers.wrong("many-fetches")
+def fetches_each_batch(net, batches):
+    return by_counting_pairs(net, batches, fetch=True)
+
+
+test_answers = answers.make_test()
