@@ -79,6 +79,12 @@ def device_of(net: nn.Module) -> torch.device:
     return next(iter(first), torch.device("cpu"))
 
 
+def synchronize(device: torch.device) -> None:
+    """Wait until `device` has finished all its work, so that the clock can be read."""
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
+
+
 @dataclass(frozen=True)
 class Row:
     """One tensor in the table that `where` returns."""
@@ -157,17 +163,25 @@ def _tensors(name: str, obj: Any, known: Mapping[int, str]) -> Iterator[tuple[st
         )
 
 
-class _FetchCounter(TorchDispatchMode):
-    fetches = 0
+class AfterEachOperation(TorchDispatchMode):
+    """Calls `action(operation)` after every operation, including those of a backward pass."""
+
+    def __init__(self, action: Callable[[Any], None]) -> None:
+        super().__init__()
+        self.action = action
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # Otherwise torch imports its compiler at the first use, which takes seconds.
+        # Otherwise torch imports its compiler at the first operation, which takes seconds.
         return False
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        self.fetches += operation is torch.ops.aten._local_scalar_dense.default
-        return operation(*args, **(kwargs or {}))
+        # Bypass the simulated GPU: it has already handled this operation, or, in a backward pass,
+        # must not handle it.
+        with torch._C.DisableTorchFunction():
+            result = operation(*args, **(kwargs or {}))
+        self.action(operation)
+        return result
 
 
 def count_fetches(action: Callable[[], object]) -> int:
@@ -177,6 +191,7 @@ def count_fetches(action: Callable[[], object]) -> int:
     on any device, real or simulated. It does not include copies of whole tensors, as in `.cpu()`,
     or `print`, because torch disables dispatch modes while it formats a tensor.
     """
-    with _FetchCounter() as counter:
+    operations: list[Any] = []
+    with AfterEachOperation(operations.append):
         action()
-    return counter.fetches
+    return operations.count(torch.ops.aten._local_scalar_dense.default)

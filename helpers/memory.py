@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from helpers.devices import AfterEachOperation
 
 BLOCK = 512  # PyTorch allocates GPU memory in multiples of this
 
@@ -69,31 +70,12 @@ class Sample:
     allocated: int
 
 
-class _Sampler(TorchDispatchMode):
-    """Records the allocated memory after every operation, including those of a backward pass."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.phase = ""
-        self.samples: list[Sample] = []
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        # Otherwise PyTorch imports its compiler at the first operation, which takes seconds.
-        return False
-
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        # Bypass the simulated GPU: it has already handled this operation, or, in a backward pass,
-        # must not handle it.
-        with torch._C.DisableTorchFunction():
-            result = operation(*args, **(kwargs or {}))
-        self.samples.append(Sample(self.phase, torch.cuda.memory_allocated()))
-        return result
-
-
 def record_memory(phases: Mapping[str, Callable[[], object]]) -> list[Sample]:
     """Call the functions, keyed by phase, and return the memory after each operation."""
-    with _Sampler() as sampler:
-        for sampler.phase, run in phases.items():
+    samples: list[Sample] = []
+    for phase, run in phases.items():
+        with AfterEachOperation(
+            lambda _, phase=phase: samples.append(Sample(phase, torch.cuda.memory_allocated()))
+        ):
             run()
-    return sampler.samples
+    return samples

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import torch
 
+from helpers.devices import synchronize
+
 
 class _Spread:
     """The median and the quartiles of `values`."""
@@ -142,11 +144,11 @@ def compare(
         raise ValueError(f"rounds must be an integer of at least 3, not {rounds!r}.")
 
     def mean_seconds(call: Callable[[], object], count: int) -> float:
-        _wait_for(device)
+        synchronize(device)
         start = time.perf_counter()
         for _ in range(count):
             call()
-        _wait_for(device)
+        synchronize(device)
         return (time.perf_counter() - start) / count
 
     calls = {}
@@ -183,11 +185,6 @@ def format_duration(seconds: float) -> str:
             break
     value = seconds / size
     return f"{value:.{max(0, 2 - len(str(int(value))) + 1)}f} {unit}"
-
-
-def _wait_for(device: torch.device) -> None:
-    if device.type != "cpu":
-        torch.accelerator.synchronize(device)
 
 
 def _quartiles(values: tuple[float, ...]) -> tuple[float, float]:
