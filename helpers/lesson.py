@@ -46,13 +46,10 @@ def start(
             the environment variable `COURSE_LANGUAGE` is used, or else English.
 
     Raises:
-        ValueError: the device is not available on this machine, `seed` is not an integer, or
-            `gpu_memory` is not a size or exceeds the GPU's memory, or there is no translation into
-            `language`.
+        ValueError: the device is not available on this machine, `gpu_memory` is not a size or
+            exceeds the GPU's memory, or there is no translation into `language`.
     """
     set_language(language or os.environ.get("COURSE_LANGUAGE") or ENGLISH)
-    if not isinstance(seed, int) or isinstance(seed, bool):
-        raise ValueError(f"seed must be an integer, not {seed!r}.")
     if practice and (simulated_cuda.is_enabled() or not torch.cuda.is_available()):
         if gpu_memory is None:
             simulated_cuda.enable(devices=gpus)
@@ -62,11 +59,6 @@ def start(
         limit = settings.parse_size(gpu_memory)
         for index in range(torch.cuda.device_count()):
             total = torch.cuda.get_device_properties(index).total_memory
-            if limit > total:
-                raise ValueError(
-                    f"gpu_memory is {limit:,} bytes, but cuda:{index} has {total:,}. Use a lower "
-                    "value."
-                )
             torch.cuda.set_per_process_memory_fraction(limit / total, index)
     explain.install()
     chosen_device = choose_device("cuda" if practice and str(device) == "auto" else device)

@@ -8,15 +8,8 @@ from itertools import chain
 from typing import Any
 
 from helpers.language import translate
-from helpers.small_computer.assembler import Address, Instruction, assemble
-from helpers.small_computer.instruction_set import (
-    BITS,
-    CATEGORIES,
-    REGISTERS,
-    SPECIAL,
-    Number,
-    Opcode,
-)
+from helpers.small_computer.instruction_set import BITS, CATEGORIES, REGISTERS, SPECIAL, Number
+from helpers.small_computer.instruction_set import Address, Instruction, assemble
 from helpers.tables import Table, TableDisplay
 
 _MAX_SHOWN_CELLS = 8  # per name; the caption says how many cells are not shown
@@ -129,7 +122,7 @@ class Lane:
             output.append(self.registers[operands[0]])
         elif opcode.name == "HALT":
             self.halted = True
-        elif self._jumps(opcode):
+        elif self._jumps(opcode.condition):
             self.counter = operands[0]
         return None
 
@@ -151,13 +144,13 @@ class Lane:
                 f"{text} gives a number that does not fit in a register of {BITS} bits. Is there "
                 "a loop that never ends?"
             )
-        if opcode.sets_flags:
+        if opcode.category in ("arithmetic", "logic", "special"):
             self.flags = {"N": result < 0, "Z": result == 0}
         if opcode.name != "CMP":
             self.registers[instruction.operands[0]] = result
 
-    def _jumps(self, opcode: Opcode) -> bool:
-        return opcode.condition is None or self.flags[opcode.condition[0]] == opcode.condition[1]
+    def _jumps(self, condition: tuple[str, bool] | None) -> bool:
+        return condition is None or self.flags[condition[0]] == condition[1]
 
     def _cell(self, instruction: Instruction, address: Address) -> int:
         if address.index is None:
@@ -179,7 +172,7 @@ class Lane:
             return translate("the computer stops")
         if opcode.category == "control flow":
             found = translate("no jump")
-            if self._jumps(opcode):
+            if self._jumps(opcode.condition):
                 found = translate("jump to cell {cell}", cell=operands[0])
             if opcode.condition is None:
                 return found
@@ -239,7 +232,8 @@ class SmallComputer:
             if count is not None and (type(count) is not int or count < 1):
                 raise ValueError(f"{name} must be a positive integer, not {count!r}.")
         blocks = {name: _numbers(name, value) for name, value in data.items()}
-        self._scalars = {name for name, value in data.items() if _is_number(_to_python(value))}
+        lists = (list, tuple, range)
+        self._scalars = {n for n, v in data.items() if not getattr(v, "ndim", isinstance(v, lists))}
         sizes = {name: len(block) for name, block in blocks.items()}
         self.program, self.labels, self.addresses = assemble(program, sizes, special)
         self._initial = [*self.program, *chain.from_iterable(blocks.values())]
@@ -350,13 +344,12 @@ class SmallComputer:
         return [name for name in REGISTERS if name in operands]
 
     def _processor(self) -> Table:
-        lanes = self.lanes[:_MAX_SHOWN_LANES]
-        halted = translate("halted")
-        counters = [halted if lane.halted else str(lane.counter) for lane in lanes]
+        lanes, halted = self.lanes[:_MAX_SHOWN_LANES], translate("halted")
+        counters = (halted if lane.halted else str(lane.counter) for lane in lanes)
         rows = [(translate("program counter"), *counters)]
-        for flag in ("N", "Z"):
-            values = (str(int(lane.flags[flag])) for lane in lanes)
-            rows.append((translate("flag {name}", name=flag), *values))
+        for name in ("N", "Z"):
+            values = (str(int(lane.flags[name])) for lane in lanes)
+            rows.append((translate("flag {name}", name=name), *values))
         for name in self._used_registers():
             values = (format_number(lane.registers[name]) for lane in lanes)
             rows.append((translate("register {name}", name=name), *values))
@@ -401,17 +394,9 @@ def format_number(value: Number) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _to_python(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _numbers(name: str, value: Any) -> list[Number]:
-    number_or_list = _to_python(value)
-    if _is_number(number_or_list):
+    number_or_list = value.tolist() if hasattr(value, "tolist") else value
+    if type(number_or_list) in (int, float):
         return [number_or_list]
     if isinstance(number_or_list, list | tuple | range) and number_or_list:
         return [number for part in number_or_list for number in _numbers(name, part)]
