@@ -96,17 +96,7 @@ def show_data(dataset: "Dataset") -> None:
 
 
 def report(**results: str | bool | int | float | None) -> None:
-    """Store results in the notebook's outputs as data; `course run` collects them in its report.
-
-    Raises:
-        TypeError: a value is not a string, number, bool or None; the message names it.
-    """
-    for name, value in results.items():
-        if not isinstance(value, str | bool | int | float | None):
-            raise TypeError(
-                f"lesson.report takes strings, numbers, bools and None; {name} is a "
-                f"{type(value).__name__}. For a one-element tensor, pass {name}.item()."
-            )
+    """Store results in the notebook's outputs as data; `course run` collects them in its report."""
     if get_ipython() is not None:
         text = ", ".join(f"{name} = {value}" for name, value in results.items())
         display({RESULT_TYPE: results, "text/plain": f"Results: {text}"}, raw=True)

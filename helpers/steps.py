@@ -1,12 +1,10 @@
 """Training steps of the classic network in the configurations that lesson 05 compares.
 
 A `StepConfig` is the difference from the classic script; calling a `TrainingStep` runs one step in
-that setting, including loading the data. `unsupported_reason` returns why a machine cannot run
-a setting.
+that setting, including loading the data.
 """
 
 import contextlib
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -129,27 +127,3 @@ class TrainingStep:
         finally:
             if self.config.one_thread:
                 torch.set_num_threads(threads)
-
-
-def unsupported_reason(config: StepConfig, device: torch.device | str) -> str:
-    """Return why this machine cannot run `config` on `device`, or "" if it probably can.
-
-    Autocast to bfloat16 is tested with a small convolution: older systems raise an error (macOS
-    before 14, on mps) or warn and compute in float32. `torch.compile` is not tested: it can fail in
-    many ways, in the first step.
-    """
-    kind = torch.device(device).type
-    if config.one_thread and kind != "cpu":
-        return "the number of threads matters only on a CPU"
-    dtype = torch.bfloat16
-    if config.bf16:
-        try:
-            with warnings.catch_warnings(action="ignore"), torch.autocast(kind, torch.bfloat16):
-                output = nn.Conv2d(1, 1, 1, device=device)(torch.zeros(1, 1, 2, 2, device=device))
-            output.sum().backward()
-            dtype = output.dtype
-        except (RuntimeError, TypeError, AssertionError):
-            dtype = None
-    if dtype != torch.bfloat16:
-        return f"autocast to bfloat16 is not supported on {kind} on this machine"
-    return ""

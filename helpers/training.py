@@ -106,7 +106,7 @@ def train(
     loss_sum, loss_count = torch.zeros((), device=device), 0
     fingerprint = _fingerprint(net, optimizer, loader)
     if resume:
-        state = load_checkpoint(path, device, fingerprint)
+        state = _load(path, device, fingerprint)
         net.load_state_dict(state["net"])
         optimizer.load_state_dict(state["optimizer"])
         epoch, step = state["epoch"], state["step"]
@@ -116,16 +116,16 @@ def train(
         if device.type == "cuda" and "cuda" in state["random"]:
             torch.cuda.set_rng_state(state["random"]["cuda"].cpu(), device)
 
-    def checkpoint_run() -> None:
+    def save_checkpoint() -> None:
         if path is None:
             return
-        state = {"net": net.state_dict(), "optimizer": optimizer.state_dict()}
-        state |= {"epoch": epoch, "step": step, "loss_sum": loss_sum, "loss_count": loss_count}
+        state = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}
+        state |= {"step": step, "loss_sum": loss_sum, "loss_count": loss_count}
         state |= {"history": vars(history), "random": {"cpu": torch.get_rng_state()}}
         if device.type == "cuda":
             state["random"]["cuda"] = torch.cuda.get_rng_state(device)
         try:
-            save_checkpoint(path, state | {"fingerprint": fingerprint})
+            _save(path, state | {"fingerprint": fingerprint})
         except OSError as error:
             # A full disk must not stop the training run.
             warnings.warn(
@@ -188,14 +188,14 @@ def train(
                 if is_last:
                     break  # the loader may be endless; the epoch is complete
                 if can_skip and (now - last_save > CHECKPOINT_SECONDS or interrupted.is_set()):
-                    checkpoint_run()
+                    save_checkpoint()
                     last_save = time.perf_counter()
                 if interrupted.is_set():
                     stop()
             synchronize(device)
             report_progress()
             epoch, step = epoch + 1, 0
-            checkpoint_run()
+            save_checkpoint()
             if interrupted.is_set() and epoch < epochs:
                 stop()
     return history
@@ -208,9 +208,6 @@ def defer_interrupt() -> Iterator[threading.Event]:
     An interrupt in the middle of `optimizer.step()` would leave only part of the weights updated.
     """
     event = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield event  # only the main thread receives signals
-        return
     previous = signal.getsignal(signal.SIGINT)
 
     def handle(signum: int, frame: Any) -> None:
@@ -246,11 +243,8 @@ def fast_small_batches(device: torch.device, loader: Any) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    """Write `state` to `path` atomically: the file is the old checkpoint or the new one.
-
-    If it cannot be written, OSError is raised and the old checkpoint is kept.
-    """
+def _save(path: Path, state: dict[str, Any]) -> None:
+    # Atomically: the file is the old checkpoint or the new one.
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
@@ -263,14 +257,7 @@ def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
         part.unlink(missing_ok=True)
 
 
-def load_checkpoint(path: Path, device: torch.device, expected: dict[str, Any]) -> dict[str, Any]:
-    """Load a checkpoint onto `device`, without executing code from the file.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: the file is not a checkpoint of this course, is damaged, or its fingerprint is
-            not the `expected` one; the message names each difference.
-    """
+def _load(path: Path, device: torch.device, expected: dict[str, Any]) -> dict[str, Any]:
     if not path.exists():
         raise FileNotFoundError(f"there is no checkpoint {path.name} to resume from.")
     try:
@@ -299,7 +286,7 @@ def load_checkpoint(path: Path, device: torch.device, expected: dict[str, Any]) 
 
 
 def _fingerprint(net: nn.Module, optimizer: torch.optim.Optimizer, loader: Any) -> dict[str, Any]:
-    """Return the settings that must match for a resumed run to give the same result."""
+    # The settings that must match for a resumed run to give the same result.
     ignored = ("params", "fused", "foreach")
     sampler = getattr(loader, "sampler", None)
     return {

@@ -8,8 +8,8 @@ from itertools import chain
 from typing import Any
 
 from helpers.language import translate
-from helpers.small_computer.instruction_set import BITS, CATEGORIES, REGISTERS, SPECIAL, Number
-from helpers.small_computer.instruction_set import Address, Instruction, assemble
+from helpers.small_computer import instruction_set as isa
+from helpers.small_computer.instruction_set import Address, Instruction, Number, assemble
 from helpers.tables import Table, TableDisplay
 
 _MAX_SHOWN_CELLS = 8  # per name; the caption says how many cells are not shown
@@ -98,7 +98,7 @@ class Lane:
     """Registers, flags, and program counter of one lane; all lanes share the memory."""
 
     def __init__(self, number: int, lanes: int) -> None:
-        self.registers = dict.fromkeys(REGISTERS, 0) | {"LANE": number, "LANES": lanes}
+        self.registers = dict.fromkeys(isa.REGISTERS, 0) | {"LANE": number, "LANES": lanes}
         self.flags = {"N": False, "Z": False}
         self.halted = False
         self.counter = 0
@@ -136,13 +136,13 @@ class Lane:
             problems = {
                 ZeroDivisionError: f"divides {shown[0]} by zero.",
                 TypeError: f"works on the bits of integers, not on {' and '.join(shown)}.",
-                ValueError: f"shifts by {shown[-1]}: use a count from 0 to {BITS - 1}.",
+                ValueError: f"shifts by {shown[-1]}: use a count from 0 to {isa.BITS - 1}.",
             }
             raise MachineError(f"{text} {problems[type(error)]}") from None
-        if not -(2 ** (BITS - 1)) <= result < 2 ** (BITS - 1):
+        if not -(2 ** (isa.BITS - 1)) <= result < 2 ** (isa.BITS - 1):
             raise MachineError(
-                f"{text} gives a number that does not fit in a register of {BITS} bits. Is there "
-                "a loop that never ends?"
+                f"{text} gives a number that does not fit in a register of {isa.BITS} bits. Is "
+                "there a loop that never ends?"
             )
         if opcode.category in ("arithmetic", "logic", "special"):
             self.flags = {"N": result < 0, "Z": result == 0}
@@ -226,8 +226,8 @@ class SmallComputer:
         **data: Any,
     ) -> None:
         special = [name.upper() for name in ([special] if isinstance(special, str) else special)]
-        if unknown := [name for name in special if name not in SPECIAL]:
-            raise ValueError(f"special must be {' or '.join(SPECIAL)}, not {unknown[0]!r}.")
+        if unknown := [name for name in special if name not in isa.SPECIAL]:
+            raise ValueError(f"special must be {' or '.join(isa.SPECIAL)}, not {unknown[0]!r}.")
         for name, count in (("lanes", lanes), ("memory_width", memory_width)):
             if count is not None and (type(count) is not int or count < 1):
                 raise ValueError(f"{name} must be a positive integer, not {count!r}.")
@@ -257,7 +257,7 @@ class SmallComputer:
     @property
     def cost(self) -> Cost:
         """The cost of the run so far."""
-        counts = {name: self._categories[name] for name in CATEGORIES if self._categories[name]}
+        counts = {name: self._categories[name] for name in isa.CATEGORIES if self._categories[name]}
         return Cost(sum(counts.values()), self._cycles, counts, len(self.lanes), self._slots)
 
     def __getitem__(self, name: str) -> Number | list[Number]:
@@ -341,7 +341,7 @@ class SmallComputer:
         """Return the registers that the program names, in order."""
         operands = {operand for instruction in self.program for operand in instruction.operands}
         operands |= {operand.index for operand in operands if isinstance(operand, Address)}
-        return [name for name in REGISTERS if name in operands]
+        return [name for name in isa.REGISTERS if name in operands]
 
     def _processor(self) -> Table:
         lanes, halted = self.lanes[:_MAX_SHOWN_LANES], translate("halted")

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from helpers import speedups as module
 from helpers.speedups import CHANGES, SpeedupStudy
 from helpers.steps import StepConfig
 from helpers.timing import Comparison, Measurement
@@ -22,7 +21,6 @@ def fake_measurements(monkeypatch, seconds):
         return Comparison({k: Measurement(k, (v,) * 7, "cpu") for k, v in times.items()})
 
     monkeypatch.setattr(SpeedupStudy, "_compare", compare)
-    monkeypatch.setattr(module, "unsupported_reason", lambda config, device: "")
 
 
 def fake_seconds(config):

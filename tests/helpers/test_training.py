@@ -157,7 +157,7 @@ def test_run_resumed_from_a_timed_checkpoint_gives_the_same_weights(tmp_path, mo
     uninterrupted, _ = seeded_run(1)
     monkeypatch.setattr(training, "CHECKPOINT_SECONDS", 0)
     saved_steps = []
-    real_save = training.save_checkpoint
+    real_save = training._save
 
     def fail_after_the_third_save(path, state):
         real_save(path, state)
@@ -167,7 +167,7 @@ def test_run_resumed_from_a_timed_checkpoint_gives_the_same_weights(tmp_path, mo
 
     options = {"checkpoint": tmp_path / "checkpoint.pt"}
     with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="simulated crash"):
-        patch.setattr(training, "save_checkpoint", fail_after_the_third_save)
+        patch.setattr(training, "_save", fail_after_the_third_save)
         seeded_run(1, **options)
     assert saved_steps == [1, 2, 3]
     assert same_weights(uninterrupted, seeded_run(1, **options, resume=True)[0])
