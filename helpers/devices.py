@@ -96,22 +96,23 @@ class Row:
     bytes: int
 
 
+@dataclass(repr=False)
 class TensorTable(TableDisplay):
     """A table of tensors: name, shape, dtype, device, and size."""
 
-    def __init__(self, rows: list[Row]) -> None:
-        self.rows = rows
+    rows: list[Row]
 
     def devices(self) -> set[str]:
         """Return the names of the devices in the table."""
         return {str(row.device) for row in self.rows}
 
     def _table(self) -> Table:
-        cells = []
-        for row in self.rows:
-            dtype = str(row.dtype).removeprefix("torch.")
-            cells.append((row.name, str(row.shape), dtype, str(row.device), f"{row.bytes:,} B"))
-        return Table(("name", "shape", "dtype", "device", "size"), cells)
+        names = ("name", "shape", "dtype", "device", "size")
+        cells = [
+            (r.name, str(r.shape), str(r.dtype)[len("torch.") :], str(r.device), f"{r.bytes:,} B")
+            for r in self.rows
+        ]
+        return Table(names, cells)
 
 
 def where(*objects: Any, **named: Any) -> TensorTable:
@@ -187,9 +188,8 @@ class AfterEachOperation(TorchDispatchMode):
 def count_fetches(action: Callable[[], object]) -> int:
     """Run `action()` and return how many times it read a scalar from a tensor into Python.
 
-    Each such read, as in `.item()` or `if x > 0`, makes the CPU wait for the GPU. Counting works
-    on any device, real or simulated. It does not include copies of whole tensors, as in `.cpu()`,
-    or `print`, because torch disables dispatch modes while it formats a tensor.
+    Each such read, as in `.item()` or `if x > 0`, makes the CPU wait for the GPU. Copies of whole
+    tensors, as in `.cpu()`, are not counted, nor is `print`: torch disables dispatch modes there.
     """
     operations: list[Any] = []
     with AfterEachOperation(operations.append):

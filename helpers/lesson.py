@@ -119,13 +119,12 @@ def progress(label: str) -> Callable[["Progress"], None]:
         # Not translated, so that tests can recognize the measured numbers.
         text += f", loss {now.loss:.3f}, {now.images_per_second:,.0f} images/s, {now.seconds:.1f} s"
         text += f"; {now.note}" if now.note else ""
-        if get_ipython() is None:
-            print(text)
-            return
         done = (now.epoch - 1) * now.steps + now.step
         bar = f'<progress value="{done}" max="{now.epochs * now.steps}" aria-hidden="true">'
         bundle = {"text/html": f"{bar}</progress> {escape(text)}", "text/plain": text}
-        if handle is None:
+        if get_ipython() is None:
+            print(text)
+        elif handle is None:
             handle = display(bundle, raw=True, display_id=True)
         else:
             handle.update(bundle, raw=True)

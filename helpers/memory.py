@@ -1,6 +1,7 @@
 """Measure GPU memory: per tensor, per layer, and after each operation of a training step."""
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import torch
@@ -49,16 +50,14 @@ def saved_bytes_by_layer(net: nn.Module, inputs: Tensor) -> tuple[dict[str, int]
             saved_bytes[layer_names[-1]] = saved_bytes.get(layer_names[-1], 0) + storage.nbytes()
         return tensor.detach()  # Saving it with its graph would create a reference cycle.
 
-    hooks = []
-    for path, layer in net.named_modules():
-        if not list(layer.children()):
-            name = f"{path}: {type(layer).__name__}"
-            hook = layer.register_forward_pre_hook(lambda *_, name=name: layer_names.append(name))
-            hooks.append(hook)
-    with saved_tensors_hooks(pack, lambda tensor: tensor):
+    with ExitStack() as hooks:
+        for path, layer in net.named_modules():
+            if not list(layer.children()):
+                name = f"{path}: {type(layer).__name__}"
+                hook = layer.register_forward_pre_hook(lambda *_, n=name: layer_names.append(n))
+                hooks.enter_context(hook)
+        hooks.enter_context(saved_tensors_hooks(pack, lambda tensor: tensor))
         result = net(inputs)
-    for hook in hooks:
-        hook.remove()
     return saved_bytes, result
 
 

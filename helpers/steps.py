@@ -7,6 +7,7 @@ that setting, including loading the data.
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -40,8 +41,8 @@ class StepConfig:
 def scaled_lr(batch_size: int) -> float:
     """Return the learning rate for a batch size: proportional to it, up to a limit.
 
-    With twice the batch size there are half as many steps, so each is twice as large (Goyal et al.,
-    2017). Above 0.1, training the classic network with momentum 0.9 becomes unstable.
+    With twice the batch size, half as many steps are each twice as large (Goyal et al., 2017).
+    Above 0.1, training the classic network with momentum 0.9 becomes unstable.
     """
     return min(CLASSIC_LR * batch_size / CLASSIC_BATCH, 0.1)
 
@@ -95,11 +96,8 @@ class TrainingStep:
         self.call_net = torch.compile(self.net, dynamic=False) if config.compiled else self.net
         parameters, lr = self.net.parameters(), scaled_lr(config.batch_size)
         self.optimizer = torch.optim.SGD(parameters, lr, momentum=0.9, fused=config.fused or None)
-        data = (images, labels, config.batch_size)
-        resident = config.resident
-        self.batches = cycle(
-            ResidentLoader(*data, device=self.device) if resident else classic_loader(*data)
-        )
+        make = partial(ResidentLoader, device=device) if config.resident else classic_loader
+        self.batches = cycle(make(images, labels, config.batch_size))
         self.running_loss = 0.0
 
     def __call__(self, phase: Phase = contextlib.nullcontext) -> None:

@@ -86,8 +86,7 @@ def train(
             uninterrupted run.
         report: called about every half second with a `Progress`.
 
-    Returns:
-        The `History`, including the part before the checkpoint.
+    Returns the `History`, including the part before the checkpoint.
 
     Raises:
         ValueError: the checkpoint is damaged or belongs to another run.

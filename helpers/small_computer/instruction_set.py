@@ -138,10 +138,7 @@ def assemble(
 
     The instructions take the first cells of memory; the data follow in the given order.
     `data_sizes` has the number of cells for each name that the program may use as an address,
-    `special` the special instructions that this computer has.
-
-    Raises:
-        ProgramError: a line cannot be parsed.
+    `special` the special instructions that this computer has. Raises ProgramError.
     """
     if not isinstance(program, str):
         raise ProgramError(f"a program must be a string, not {program!r}.")

@@ -12,8 +12,7 @@ from helpers.small_computer import instruction_set as isa
 from helpers.small_computer.instruction_set import Address, Instruction, Number, assemble
 from helpers.tables import Table, TableDisplay
 
-_MAX_SHOWN_CELLS = 8  # per name; the caption says how many cells are not shown
-_MAX_SHOWN_LANES = 8
+_MAX_SHOWN = 8  # lanes, and cells per name; the captions say how many are not shown
 
 
 class MachineError(RuntimeError):
@@ -47,20 +46,16 @@ class Cost(TableDisplay):
 
 @dataclass(frozen=True, repr=False)
 class Step(TableDisplay):
-    """One executed instruction: its cell, the lanes that executed it, and its effect.
-
-    `effect` is that of the first active lane; `registers` and `flags` (N, Z) are the values in that
-    lane after the step.
-    """
+    """One executed instruction, and what it did in the first active lane."""
 
     number: int
     cell: int
     instruction: str
-    active: tuple[bool, ...]
+    active: tuple[bool, ...]  # which lanes executed it
     cycles: int
     effect: str
-    registers: Mapping[str, str]
-    flags: tuple[int, int]
+    registers: Mapping[str, str]  # after the step
+    flags: tuple[int, int]  # N and Z, after the step
 
     def _table(self) -> Table:
         return Trace([self])._table()
@@ -68,11 +63,7 @@ class Step(TableDisplay):
 
 @dataclass(frozen=True, repr=False)
 class Trace(TableDisplay):
-    """The steps of a run in order.
-
-    With one lane, the table shows the effect of each step and the registers after it; with more,
-    which lanes were active (●) and which waited (·).
-    """
+    """The steps of a run: with several lanes, which were active (●), else what each step did."""
 
     steps: Sequence[Step]
 
@@ -171,12 +162,10 @@ class Lane:
         if opcode.name == "HALT":
             return translate("the computer stops")
         if opcode.category == "control flow":
-            found = translate("no jump")
-            if self._jumps(opcode.condition):
-                found = translate("jump to cell {cell}", cell=operands[0])
+            jump, stay = translate("jump to cell {cell}", cell=operands[0]), translate("no jump")
             if opcode.condition is None:
-                return found
-            flag = opcode.condition[0]
+                return jump
+            flag, found = opcode.condition[0], jump if self._jumps(opcode.condition) else stay
             value = int(self.flags[flag])
             return translate("{flag} is {value}: {found}", flag=flag, value=value, found=found)
         name, number = operands[0], self.registers[operands[0]]
@@ -211,9 +200,8 @@ class SmallComputer:
         data: the named data of the program, each a number or a list, tensor, or array of numbers
             (a matrix is stored row by row). They follow the program in memory.
 
-    Raises:
-        ProgramError: the program cannot be parsed.
-        TypeError, ValueError: the data or the options are invalid; the message says why.
+    Raises ProgramError for a program that cannot be parsed, and TypeError or ValueError for invalid
+    data and options.
     """
 
     def __init__(
@@ -269,11 +257,7 @@ class SmallComputer:
         return cells[0] if name in self._scalars else cells
 
     def run(self, *, limit: int = 100_000) -> Cost:
-        """Run until HALT and return the cost.
-
-        Raises:
-            MachineError: the program cannot continue, or does not halt within `limit` instructions.
-        """
+        """Run until HALT, for at most `limit` instructions; return the cost or raise MachineError."""
         self._repeat(self._advance, limit)
         return self.cost
 
@@ -344,7 +328,7 @@ class SmallComputer:
         return [name for name in isa.REGISTERS if name in operands]
 
     def _processor(self) -> Table:
-        lanes, halted = self.lanes[:_MAX_SHOWN_LANES], translate("halted")
+        lanes, halted = self.lanes[:_MAX_SHOWN], translate("halted")
         counters = (halted if lane.halted else str(lane.counter) for lane in lanes)
         rows = [(translate("program counter"), *counters)]
         for name in ("N", "Z"):
@@ -368,7 +352,7 @@ class SmallComputer:
         labels = {cell: f"{name}:" for name, cell in self.labels.items()}
         rows = [(str(i), labels.get(i, ""), code.text) for i, code in enumerate(self.program)]
         for name, address in self.addresses.items():
-            for i in range(min(address.size, _MAX_SHOWN_CELLS)):
+            for i in range(min(address.size, _MAX_SHOWN)):
                 cell = address.base + i
                 part = name if name in self._scalars else f"{name}[{i}]"
                 rows.append((str(cell), part, format_number(self.memory[cell])))
