@@ -73,5 +73,7 @@ def active_techniques(settings: Settings) -> list[str]:
 
 
 def ablate(settings: Settings, technique: str) -> Settings:
-    """Return `settings` without `technique`, one of `ABLATIONS`."""
+    """Return `settings` without `technique`; raise ValueError if it is not one of `ABLATIONS`."""
+    if technique not in ABLATIONS:
+        raise ValueError(f"unknown technique {technique!r}; choose one of {', '.join(ABLATIONS)}.")
     return replace(settings, **ABLATIONS[technique])

@@ -257,7 +257,7 @@ class SmallComputer:
         return cells[0] if name in self._scalars else cells
 
     def run(self, *, limit: int = 100_000) -> Cost:
-        """Run until HALT, for at most `limit` instructions; return the cost or raise MachineError."""
+        """Run until HALT and return the cost; MachineError after more than `limit` instructions."""
         self._repeat(self._advance, limit)
         return self.cost
 
