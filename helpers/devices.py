@@ -14,17 +14,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from helpers.tables import Table, TableDisplay
 
 
-def try_gpu(i: int = 0) -> torch.device:
-    """Return `cuda:i` if there is such a GPU, else the CPU (after Dive into Deep Learning)."""
-    return torch.device("cuda", i) if torch.cuda.device_count() > i else torch.device("cpu")
-
-
-def try_all_gpus() -> list[torch.device]:
-    """Return all CUDA GPUs, or a list with only the CPU if there are none."""
-    gpus = [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
-    return gpus or [torch.device("cpu")]
-
-
 def choose_device(name: str | torch.device = "auto") -> torch.device:
     """Return the device called `name` after checking that this machine can use it.
 

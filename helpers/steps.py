@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.data import DataLoader
 from torchvision import transforms
@@ -77,8 +77,7 @@ Phase = Callable[[str], contextlib.AbstractContextManager[object]]
 class TrainingStep:
     """Runs one training step per call with one config; has its own network, data and optimizer.
 
-    Images are uint8 `(N, 3, 32, 32)` and labels int64 `(N,)`, on the CPU; `net` is a new
-    `ClassicNet` if None.
+    Images are uint8 `(N, 3, 32, 32)` and labels int64 `(N,)`, on the CPU.
     """
 
     def __init__(
@@ -87,11 +86,10 @@ class TrainingStep:
         images: Tensor,
         labels: Tensor,
         device: torch.device | str = "cpu",
-        net: nn.Module | None = None,
     ) -> None:
         self.config, self.device = config, torch.device(device)
         self.layout = torch.channels_last if config.channels_last else torch.contiguous_format
-        self.net = (net or ClassicNet()).to(self.device, memory_format=self.layout)
+        self.net = ClassicNet().to(self.device, memory_format=self.layout)
         # All batches have the same size, so dynamic shapes are not needed.
         self.call_net = torch.compile(self.net, dynamic=False) if config.compiled else self.net
         parameters, lr = self.net.parameters(), scaled_lr(config.batch_size)

@@ -66,12 +66,11 @@ def train(
     optimizer: torch.optim.Optimizer,
     *,
     epochs: int,
-    loss_function: Callable[[Tensor, Tensor], Tensor] = F.cross_entropy,
     checkpoint: Path | str | None = None,
     resume: bool = False,
     report: Callable[[Progress], None] | None = None,
 ) -> History:
-    """Train `net` on its device for `epochs` passes over `loader`.
+    """Train `net` on its device for `epochs` passes over `loader`, with the cross-entropy loss.
 
     Args:
         net: maps a batch of images to logits `(N, C)`.
@@ -79,7 +78,6 @@ def train(
             resume within an epoch, others only at the start of one.
         optimizer: an optimizer for the parameters of `net`.
         epochs: total number of epochs, including those of a resumed checkpoint.
-        loss_function: maps logits and labels to a 0-d tensor.
         checkpoint: file to write after every epoch, every 30 seconds, and when interrupted. If
             None, nothing is written.
         resume: continue from `checkpoint`. On a CPU, the result is bitwise identical to that of an
@@ -159,7 +157,7 @@ def train(
                 images = images.to(device, non_blocking=True)
                 labels = labels.to(device, non_blocking=True)
                 optimizer.zero_grad()
-                loss = loss_function(net(images), labels)
+                loss = F.cross_entropy(net(images), labels)
                 loss.backward()
                 optimizer.step()
                 # Summed on the device: .item() here would make every step wait for the GPU.
