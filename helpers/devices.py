@@ -14,17 +14,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from helpers.tables import Table, TableDisplay
 
 
-def try_gpu(i: int = 0) -> torch.device:
-    """Return `cuda:i` if there is such a GPU, else the CPU (after Dive into Deep Learning)."""
-    return torch.device("cuda", i) if torch.cuda.device_count() > i else torch.device("cpu")
-
-
-def try_all_gpus() -> list[torch.device]:
-    """Return all CUDA GPUs, or a list with only the CPU if there are none."""
-    gpus = [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
-    return gpus or [torch.device("cpu")]
-
-
 def choose_device(name: str | torch.device = "auto") -> torch.device:
     """Return the device called `name` after checking that this machine can use it.
 
@@ -79,6 +68,12 @@ def device_of(net: nn.Module) -> torch.device:
     return next(iter(first), torch.device("cpu"))
 
 
+def synchronize(device: torch.device) -> None:
+    """Wait until `device` has finished all its work, so that the clock can be read."""
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
+
+
 @dataclass(frozen=True)
 class Row:
     """One tensor in the table that `where` returns."""
@@ -90,22 +85,23 @@ class Row:
     bytes: int
 
 
+@dataclass(repr=False)
 class TensorTable(TableDisplay):
     """A table of tensors: name, shape, dtype, device, and size."""
 
-    def __init__(self, rows: list[Row]) -> None:
-        self.rows = rows
+    rows: list[Row]
 
     def devices(self) -> set[str]:
         """Return the names of the devices in the table."""
         return {str(row.device) for row in self.rows}
 
     def _table(self) -> Table:
-        cells = []
-        for row in self.rows:
-            dtype = str(row.dtype).removeprefix("torch.")
-            cells.append((row.name, str(row.shape), dtype, str(row.device), f"{row.bytes:,} B"))
-        return Table(("name", "shape", "dtype", "device", "size"), cells)
+        names = ("name", "shape", "dtype", "device", "size")
+        cells = [
+            (r.name, str(r.shape), str(r.dtype)[len("torch.") :], str(r.device), f"{r.bytes:,} B")
+            for r in self.rows
+        ]
+        return Table(names, cells)
 
 
 def where(*objects: Any, **named: Any) -> TensorTable:
@@ -157,26 +153,34 @@ def _tensors(name: str, obj: Any, known: Mapping[int, str]) -> Iterator[tuple[st
         )
 
 
-class _FetchCounter(TorchDispatchMode):
-    fetches = 0
+class AfterEachOperation(TorchDispatchMode):
+    """Calls `action(operation)` after every operation, including those of a backward pass."""
+
+    def __init__(self, action: Callable[[Any], None]) -> None:
+        super().__init__()
+        self.action = action
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # Otherwise torch imports its compiler at the first use, which takes seconds.
+        # Otherwise torch imports its compiler at the first operation, which takes seconds.
         return False
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        self.fetches += operation is torch.ops.aten._local_scalar_dense.default
-        return operation(*args, **(kwargs or {}))
+        # Bypass the simulated GPU: it has already handled this operation, or, in a backward pass,
+        # must not handle it.
+        with torch._C.DisableTorchFunction():
+            result = operation(*args, **(kwargs or {}))
+        self.action(operation)
+        return result
 
 
 def count_fetches(action: Callable[[], object]) -> int:
     """Run `action()` and return how many times it read a scalar from a tensor into Python.
 
-    Each such read, as in `.item()` or `if x > 0`, makes the CPU wait for the GPU. Counting works
-    on any device, real or simulated. It does not include copies of whole tensors, as in `.cpu()`,
-    or `print`, because torch disables dispatch modes while it formats a tensor.
+    Each such read, as in `.item()` or `if x > 0`, makes the CPU wait for the GPU. Copies of whole
+    tensors, as in `.cpu()`, are not counted, nor is `print`: torch disables dispatch modes there.
     """
-    with _FetchCounter() as counter:
+    operations: list[Any] = []
+    with AfterEachOperation(operations.append):
         action()
-    return counter.fetches
+    return operations.count(torch.ops.aten._local_scalar_dense.default)

@@ -16,19 +16,9 @@ class Evaluation:
     confusion: Tensor
 
     @property
-    def images(self) -> int:
-        """Number of evaluated images."""
-        return int(self.confusion.sum())
-
-    @property
-    def correct(self) -> int:
-        """Number of correct predictions."""
-        return int(self.confusion.diagonal().sum())
-
-    @property
     def accuracy(self) -> float:
         """Fraction of correct predictions, from 0 to 1."""
-        return self.correct / self.images
+        return int(self.confusion.diagonal().sum()) / int(self.confusion.sum())
 
     def per_class(self, classes: Sequence[str]) -> dict[str, float]:
         """Return the accuracy of each class, from 0 to 1; NaN for a class without images."""

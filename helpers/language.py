@@ -22,8 +22,7 @@ def languages() -> list[str]:
 def set_language(code: str) -> None:
     """Show the course's texts in the language with this code, such as "es".
 
-    Raises:
-        ValueError: there is no translation into it; the message lists the languages.
+    If there is no translation into it, ValueError lists the languages.
     """
     global _current, _translations
     if code not in languages():

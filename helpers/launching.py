@@ -38,21 +38,19 @@ def torchrun(*arguments: str | Path, nodes: int = 1, expect_failure: bool = Fals
     words = []
     for argument in arguments:
         words += [str(argument)] if isinstance(argument, Path) else shlex.split(argument)
-    rendezvous = [["--standalone"]]
+    rendezvous = ["--standalone"]
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        master = f"--master-addr localhost --master-port {listener.getsockname()[1]}"
     if nodes > 1:
-        with socket.socket() as listener:
-            listener.bind(("localhost", 0))
-            port = str(listener.getsockname()[1])
-        master = ["--master-addr", "localhost", "--master-port", port]
-        count = str(nodes)
-        rendezvous = [["--nnodes", count, "--node-rank", str(i), *master] for i in range(nodes)]
+        rendezvous = [f"--nnodes {nodes} --node-rank {i} {master}" for i in range(nodes)]
     for options in rendezvous:
-        command = " ".join([*options, *words]).replace(f"{Path.cwd()}/", "")
+        command = " ".join([options, *words]).replace(f"{Path.cwd()}/", "")
         command = command.replace(f"{_COURSE}/", "")
         print("$ torchrun", re.sub(r"(?<=--master-port )\d+", "PORT", command))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        failed = _run([[*options, *words] for options in rendezvous], folder)
+        failed = _run([[*options.split(), *words] for options in rendezvous], folder)
         for rank, attempt, text in _logs(folder, "stdout.log"):
             restart = f", restart {attempt}" if attempt else ""
             for line in text.splitlines():
@@ -65,28 +63,25 @@ def torchrun(*arguments: str | Path, nodes: int = 1, expect_failure: bool = Fals
 
 
 def _run(commands: list[list[str]], folder: Path) -> bool:
-    """Run one launcher for each command; return whether one of them failed."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
     launchers = [
         context.Process(target=_launch, args=(command, folder / f"node_{node}"))
         for node, command in enumerate(commands)
     ]
+    for launcher in launchers:
+        launcher.start()
     try:
-        for launcher in launchers:
-            launcher.start()
         for launcher in launchers:
             launcher.join()
     finally:
-        for launcher in launchers:
-            if launcher.is_alive():  # interrupted: torchrun stops its workers on SIGTERM
-                launcher.terminate()
-                launcher.join()
+        for launcher in launchers:  # interrupted: torchrun stops its workers on SIGTERM
+            launcher.terminate()
+            launcher.join()
     return any(launcher.exitcode != 0 for launcher in launchers)
 
 
 def _launch(arguments: list[str], folder: Path) -> None:
-    """Run `torchrun` with these arguments in this process; write its logs to `folder`."""
     from torch.distributed.run import main
 
     folder.mkdir()
@@ -116,7 +111,6 @@ def _logs(folder: Path, filename: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _failure_report(folder: Path) -> str:
-    """Return the workers' last messages, and the rank that failed first."""
     lines = [
         f"[rank {rank}, standard error] {text.rstrip().splitlines()[-1]}"
         for rank, _, text in _logs(folder, "stderr.log")
@@ -132,8 +126,6 @@ def _failure_report(folder: Path) -> str:
     for path in sorted(folder.glob("node_*/launcher.log")):
         log = path.read_text(errors="replace")
         cause = re.search(r"Root Cause.*?rank +: (\d+).*?exitcode +: (-?\d+)", log, re.DOTALL)
-        if cause:
-            lines.append(f"torchrun: rank {cause[1]} failed first, with exit code {cause[2]}")
-        else:
-            lines.append(log[-2000:])
+        found = cause and f"torchrun: rank {cause[1]} failed first, with exit code {cause[2]}"
+        lines.append(found or log[-2000:])
     return "\n".join(lines)

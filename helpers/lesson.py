@@ -46,13 +46,10 @@ def start(
             the environment variable `COURSE_LANGUAGE` is used, or else English.
 
     Raises:
-        ValueError: the device is not available on this machine, `seed` is not an integer, or
-            `gpu_memory` is not a size or exceeds the GPU's memory, or there is no translation into
-            `language`.
+        ValueError: the device is not available on this machine, `gpu_memory` is not a size or
+            exceeds the GPU's memory, or there is no translation into `language`.
     """
     set_language(language or os.environ.get("COURSE_LANGUAGE") or ENGLISH)
-    if not isinstance(seed, int) or isinstance(seed, bool):
-        raise ValueError(f"seed must be an integer, not {seed!r}.")
     if practice and (simulated_cuda.is_enabled() or not torch.cuda.is_available()):
         if gpu_memory is None:
             simulated_cuda.enable(devices=gpus)
@@ -62,11 +59,6 @@ def start(
         limit = settings.parse_size(gpu_memory)
         for index in range(torch.cuda.device_count()):
             total = torch.cuda.get_device_properties(index).total_memory
-            if limit > total:
-                raise ValueError(
-                    f"gpu_memory is {limit:,} bytes, but cuda:{index} has {total:,}. Use a lower "
-                    "value."
-                )
             torch.cuda.set_per_process_memory_fraction(limit / total, index)
     explain.install()
     chosen_device = choose_device("cuda" if practice and str(device) == "auto" else device)
@@ -104,17 +96,7 @@ def show_data(dataset: "Dataset") -> None:
 
 
 def report(**results: str | bool | int | float | None) -> None:
-    """Store results in the notebook's outputs as data; `course run` collects them in its report.
-
-    Raises:
-        TypeError: a value is not a string, number, bool or None; the message names it.
-    """
-    for name, value in results.items():
-        if not isinstance(value, str | bool | int | float | None):
-            raise TypeError(
-                f"lesson.report takes strings, numbers, bools and None; {name} is a "
-                f"{type(value).__name__}. For a one-element tensor, pass {name}.item()."
-            )
+    """Store results in the notebook's outputs as data; `course run` collects them in its report."""
     if get_ipython() is not None:
         text = ", ".join(f"{name} = {value}" for name, value in results.items())
         display({RESULT_TYPE: results, "text/plain": f"Results: {text}"}, raw=True)
@@ -137,13 +119,12 @@ def progress(label: str) -> Callable[["Progress"], None]:
         # Not translated, so that tests can recognize the measured numbers.
         text += f", loss {now.loss:.3f}, {now.images_per_second:,.0f} images/s, {now.seconds:.1f} s"
         text += f"; {now.note}" if now.note else ""
-        if get_ipython() is None:
-            print(text)
-            return
         done = (now.epoch - 1) * now.steps + now.step
         bar = f'<progress value="{done}" max="{now.epochs * now.steps}" aria-hidden="true">'
         bundle = {"text/html": f"{bar}</progress> {escape(text)}", "text/plain": text}
-        if handle is None:
+        if get_ipython() is None:
+            print(text)
+        elif handle is None:
             handle = display(bundle, raw=True, display_id=True)
         else:
             handle.update(bundle, raw=True)

@@ -58,7 +58,7 @@ class ResidentLoader:
         labels: int64 `(N,)`.
 
     Raises:
-        ValueError: `batch_size`, or the type or the number of the images, is invalid.
+        ValueError: the type or the number of the images is invalid.
     """
 
     def __init__(
@@ -71,12 +71,8 @@ class ResidentLoader:
         shuffle: bool = True,
         seed: int = 0,
     ) -> None:
-        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
-            raise ValueError(f"batch_size must be an integer of at least 1, not {batch_size!r}.")
         if len(images) != len(labels):
-            raise ValueError(
-                f"images and labels differ in number: {len(images)} and {len(labels)}."
-            )
+            raise ValueError(f"there are {len(images)} images and {len(labels)} labels.")
         if images.dtype != torch.uint8:
             raise ValueError(f"images must be uint8, not {images.dtype}.")
         self.images, self.labels = images.to(device), labels.to(device)

@@ -1,12 +1,14 @@
 """Measure GPU memory: per tensor, per layer, and after each operation of a training step."""
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from helpers.devices import AfterEachOperation
 
 BLOCK = 512  # PyTorch allocates GPU memory in multiples of this
 
@@ -48,16 +50,14 @@ def saved_bytes_by_layer(net: nn.Module, inputs: Tensor) -> tuple[dict[str, int]
             saved_bytes[layer_names[-1]] = saved_bytes.get(layer_names[-1], 0) + storage.nbytes()
         return tensor.detach()  # Saving it with its graph would create a reference cycle.
 
-    hooks = []
-    for path, layer in net.named_modules():
-        if not list(layer.children()):
-            name = f"{path}: {type(layer).__name__}"
-            hook = layer.register_forward_pre_hook(lambda *_, name=name: layer_names.append(name))
-            hooks.append(hook)
-    with saved_tensors_hooks(pack, lambda tensor: tensor):
+    with ExitStack() as hooks:
+        for path, layer in net.named_modules():
+            if not list(layer.children()):
+                name = f"{path}: {type(layer).__name__}"
+                hook = layer.register_forward_pre_hook(lambda *_, n=name: layer_names.append(n))
+                hooks.enter_context(hook)
+        hooks.enter_context(saved_tensors_hooks(pack, lambda tensor: tensor))
         result = net(inputs)
-    for hook in hooks:
-        hook.remove()
     return saved_bytes, result
 
 
@@ -69,31 +69,12 @@ class Sample:
     allocated: int
 
 
-class _Sampler(TorchDispatchMode):
-    """Records the allocated memory after every operation, including those of a backward pass."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.phase = ""
-        self.samples: list[Sample] = []
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        # Otherwise PyTorch imports its compiler at the first operation, which takes seconds.
-        return False
-
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        # Bypass the simulated GPU: it has already handled this operation, or, in a backward pass,
-        # must not handle it.
-        with torch._C.DisableTorchFunction():
-            result = operation(*args, **(kwargs or {}))
-        self.samples.append(Sample(self.phase, torch.cuda.memory_allocated()))
-        return result
-
-
 def record_memory(phases: Mapping[str, Callable[[], object]]) -> list[Sample]:
     """Call the functions, keyed by phase, and return the memory after each operation."""
-    with _Sampler() as sampler:
-        for sampler.phase, run in phases.items():
+    samples: list[Sample] = []
+    for phase, run in phases.items():
+        with AfterEachOperation(
+            lambda _, phase=phase: samples.append(Sample(phase, torch.cuda.memory_allocated()))
+        ):
             run()
-    return sampler.samples
+    return samples

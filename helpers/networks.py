@@ -31,16 +31,15 @@ class ClassicNet(nn.Module):
         return self.fc3(x)
 
 
-class ScaledClassicNet(nn.Module):
+class ScaledClassicNet(nn.Sequential):
     """A wider and deeper version of the classic network; `width=1, depth=1` is the original.
 
     `width` multiplies the channels of every convolution and the size of every hidden layer. Each of
     the two blocks has `depth` convolutions; those after the first are 3 by 3 and keep the image
-    size.
+    size. Maps float images `(N, 3, 32, 32)` to logits `(N, 10)`.
     """
 
     def __init__(self, width: int = 1, depth: int = 1) -> None:
-        super().__init__()
         layers: list[nn.Module] = []
         channels = 3
         for out in (6 * width, 16 * width):
@@ -49,15 +48,6 @@ class ScaledClassicNet(nn.Module):
                 layers += [nn.Conv2d(out, out, 3, padding=1), nn.ReLU()]
             layers.append(nn.MaxPool2d(2, 2))
             channels = out
-        self.features = nn.Sequential(*layers)
-        self.classifier = nn.Sequential(
-            nn.Linear(channels * 5 * 5, 120 * width),
-            nn.ReLU(),
-            nn.Linear(120 * width, 84 * width),
-            nn.ReLU(),
-            nn.Linear(84 * width, 10),
-        )
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Map float images `(N, 3, 32, 32)` to logits `(N, 10)`."""
-        return self.classifier(self.features(images).flatten(1))
+        layers += [nn.Flatten(), nn.Linear(channels * 5 * 5, 120 * width), nn.ReLU()]
+        layers += [nn.Linear(120 * width, 84 * width), nn.ReLU(), nn.Linear(84 * width, 10)]
+        super().__init__(*layers)

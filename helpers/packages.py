@@ -3,6 +3,7 @@
 No package is imported: reading its version takes a millisecond, importing torch takes seconds.
 """
 
+import re
 from importlib import metadata
 
 # The oldest versions that pyproject.toml allows; a test compares the two. IPython is not listed,
@@ -42,5 +43,4 @@ def require() -> None:
 
 def _major_and_minor(version: str) -> tuple[int, ...]:
     """Return the major and minor version: (2, 11) for "2.11.0+cu128"."""
-    parts = version.split("+")[0].split(".")[:2]
-    return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in parts)
+    return tuple(map(int, re.findall(r"\d+", version)[:2]))

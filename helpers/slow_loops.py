@@ -23,11 +23,7 @@ def loop_a(images: Tensor, labels: Tensor, device: torch.device, steps: int) -> 
         with part("forward"):
             scores = net(inputs)
             loss = F.cross_entropy(scores, targets)
-        with part("backward"):
-            loss.backward()
-        with part("optimizer"):
-            optimizer.step()
-            optimizer.zero_grad()
+        _update(loss, optimizer)
         with part("log"):
             total_loss += loss.item()
             total_correct += (scores.argmax(1) == targets).sum().item()
@@ -52,11 +48,7 @@ def loop_b(images: Tensor, labels: Tensor, device: torch.device, steps: int) -> 
             inputs, targets = normalize(batch.to(device)), labels.to(device)
         with part("forward"):
             loss = F.cross_entropy(net(inputs), targets)
-        with part("backward"):
-            loss.backward()
-        with part("optimizer"):
-            optimizer.step()
-            optimizer.zero_grad()
+        _update(loss, optimizer)
         with part("log"):
             total_loss += loss.detach()
 
@@ -77,10 +69,14 @@ def loop_c(images: Tensor, labels: Tensor, device: torch.device, steps: int) -> 
             for i in range(len(targets)):
                 loss = loss + weights[i] * F.cross_entropy(scores[i : i + 1], targets[i : i + 1])
             loss = loss / len(targets)
-        with part("backward"):
-            loss.backward()
-        with part("optimizer"):
-            optimizer.step()
-            optimizer.zero_grad()
+        _update(loss, optimizer)
         with part("log"):
             total_loss += loss.detach()
+
+
+def _update(loss: Tensor, optimizer: torch.optim.Optimizer) -> None:
+    with part("backward"):
+        loss.backward()
+    with part("optimizer"):
+        optimizer.step()
+        optimizer.zero_grad()

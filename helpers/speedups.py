@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from helpers.records import Record
-from helpers.steps import StepConfig, TrainingStep, truncate_to_full_batches, unsupported_reason
+from helpers.steps import StepConfig, TrainingStep, truncate_to_full_batches
 from helpers.timing import Comparison, compare
 
 LARGE_BATCH = 512
@@ -74,15 +74,15 @@ class SpeedupStudy:
     def measure(self, base: StepConfig, name: str, changes: Mapping[str, Any]) -> Speedup:
         """Return the speed-up of `changes` on top of `base`, per image."""
         config = replace(base, **changes)
-        note = self.skip.get(name) or unsupported_reason(config, self.device)
-        if not note:
-            try:
-                comparison = self._compare(base, config)
-            except RuntimeError as error:
-                if not config.compiled:
-                    raise
-                # torch.compile can fail in many ways; the other changes can still be measured.
-                note = f"torch.compile failed here: {str(error).strip().splitlines()[0]}"
+        note = self.skip.get(name, "")
+        if config.one_thread and torch.device(self.device).type != "cpu":
+            note = "the number of threads matters only on a CPU"
+        try:
+            comparison = None if note else self._compare(base, config)
+        except RuntimeError as error:
+            # Autocast may not be supported, and torch.compile can fail in many ways; the other
+            # changes can still be measured.
+            note = f"{name} failed here: {str(error).strip().splitlines()[0]}"
         if note:
             return Speedup(name, 1.0, 1.0, 1.0, False, 0.0, note=note)
         ratio, seconds = comparison.ratio("with", "without"), comparison["with"].median

@@ -1,17 +1,16 @@
 """Training steps of the classic network in the configurations that lesson 05 compares.
 
 A `StepConfig` is the difference from the classic script; calling a `TrainingStep` runs one step in
-that setting, including loading the data. `unsupported_reason` returns why a machine cannot run
-a setting.
+that setting, including loading the data.
 """
 
 import contextlib
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.data import DataLoader
 from torchvision import transforms
@@ -42,8 +41,8 @@ class StepConfig:
 def scaled_lr(batch_size: int) -> float:
     """Return the learning rate for a batch size: proportional to it, up to a limit.
 
-    With twice the batch size there are half as many steps, so each is twice as large (Goyal et al.,
-    2017). Above 0.1, training the classic network with momentum 0.9 becomes unstable.
+    With twice the batch size, half as many steps are each twice as large (Goyal et al., 2017).
+    Above 0.1, training the classic network with momentum 0.9 becomes unstable.
     """
     return min(CLASSIC_LR * batch_size / CLASSIC_BATCH, 0.1)
 
@@ -78,8 +77,7 @@ Phase = Callable[[str], contextlib.AbstractContextManager[object]]
 class TrainingStep:
     """Runs one training step per call with one config; has its own network, data and optimizer.
 
-    Images are uint8 `(N, 3, 32, 32)` and labels int64 `(N,)`, on the CPU; `net` is a new
-    `ClassicNet` if None.
+    Images are uint8 `(N, 3, 32, 32)` and labels int64 `(N,)`, on the CPU.
     """
 
     def __init__(
@@ -88,20 +86,16 @@ class TrainingStep:
         images: Tensor,
         labels: Tensor,
         device: torch.device | str = "cpu",
-        net: nn.Module | None = None,
     ) -> None:
         self.config, self.device = config, torch.device(device)
         self.layout = torch.channels_last if config.channels_last else torch.contiguous_format
-        self.net = (net or ClassicNet()).to(self.device, memory_format=self.layout)
+        self.net = ClassicNet().to(self.device, memory_format=self.layout)
         # All batches have the same size, so dynamic shapes are not needed.
         self.call_net = torch.compile(self.net, dynamic=False) if config.compiled else self.net
         parameters, lr = self.net.parameters(), scaled_lr(config.batch_size)
         self.optimizer = torch.optim.SGD(parameters, lr, momentum=0.9, fused=config.fused or None)
-        data = (images, labels, config.batch_size)
-        resident = config.resident
-        self.batches = cycle(
-            ResidentLoader(*data, device=self.device) if resident else classic_loader(*data)
-        )
+        make = partial(ResidentLoader, device=device) if config.resident else classic_loader
+        self.batches = cycle(make(images, labels, config.batch_size))
         self.running_loss = 0.0
 
     def __call__(self, phase: Phase = contextlib.nullcontext) -> None:
@@ -129,27 +123,3 @@ class TrainingStep:
         finally:
             if self.config.one_thread:
                 torch.set_num_threads(threads)
-
-
-def unsupported_reason(config: StepConfig, device: torch.device | str) -> str:
-    """Return why this machine cannot run `config` on `device`, or "" if it probably can.
-
-    Autocast to bfloat16 is tested with a small convolution: older systems raise an error (macOS
-    before 14, on mps) or warn and compute in float32. `torch.compile` is not tested: it can fail in
-    many ways, in the first step.
-    """
-    kind = torch.device(device).type
-    if config.one_thread and kind != "cpu":
-        return "the number of threads matters only on a CPU"
-    dtype = torch.bfloat16
-    if config.bf16:
-        try:
-            with warnings.catch_warnings(action="ignore"), torch.autocast(kind, torch.bfloat16):
-                output = nn.Conv2d(1, 1, 1, device=device)(torch.zeros(1, 1, 2, 2, device=device))
-            output.sum().backward()
-            dtype = output.dtype
-        except (RuntimeError, TypeError, AssertionError):
-            dtype = None
-    if dtype != torch.bfloat16:
-        return f"autocast to bfloat16 is not supported on {kind} on this machine"
-    return ""

@@ -54,9 +54,6 @@ class Table:
 class TableDisplay:
     """Base class of objects that are displayed as the table that `_table` returns."""
 
-    def _table(self) -> Table:
-        raise NotImplementedError
-
     def __repr__(self) -> str:
         return repr(self._table())
 

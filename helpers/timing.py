@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import torch
 
+from helpers.devices import synchronize
+
 
 class _Spread:
     """The median and the quartiles of `values`."""
@@ -27,7 +29,8 @@ class _Spread:
     @property
     def quartiles(self) -> tuple[float, float]:
         """The first and the third quartile of the values."""
-        return _quartiles(self.values)
+        low, _, high = statistics.quantiles(self.values, n=4, method="inclusive")
+        return low, high
 
 
 @dataclass(frozen=True)
@@ -66,11 +69,11 @@ class Ratio(_Spread):
         false positive rate of this rule is below 1 in 20 with 3 or more rounds.
         """
         # In logarithms, twice as fast and half as fast are equally far from 1.
-        logs = tuple(math.log(value) for value in self.values)
-        low, high = _quartiles(logs)
+        logs = [math.log(value) for value in self.values]
+        low, median, high = statistics.quantiles(logs, n=4, method="inclusive")
         spread = high - low if len(logs) >= 5 else 1.5 * (max(logs) - min(logs))
         agree = len(logs) >= 8 or min(logs) > 0 or max(logs) < 0
-        return agree and abs(statistics.median(logs)) > spread
+        return agree and abs(median) > spread
 
     def __str__(self) -> str:
         low, high = self.quartiles
@@ -119,22 +122,19 @@ def compare(
     """Measure the functions in `variants` alternately, in `rounds` rounds.
 
     A run calls one function one or more times, so that all its runs together take about `seconds`.
-    Each function is called twice before the first round, and twice (or as often as `warm_ups` says)
-    before each run if another one has run since. The clock is read after `device` has finished its
-    work. The number of torch's threads is not changed.
+    Each function is called twice before the first round, and before each run if another one has run
+    since. The clock is read after `device` has finished its work.
 
     Args:
         variants: maps labels to functions; each runs on `device` or on the CPU.
         device: the device to wait for.
-        rounds: number of runs of each function, at least 3.
+        rounds: number of runs of each function; below 3, ValueError is raised.
         seconds: total timed seconds of each function.
         units: maps labels to the amount of work of one call, such as a number of images, if the
             functions differ in it. Times are then per unit.
         warm_ups: maps labels to the number of untimed calls before each run; 2 by default.
 
-    Raises:
-        ValueError: `rounds` is below 3.
-        RuntimeError: the device is simulated.
+    A simulated device raises RuntimeError.
     """
     device = torch.device(device)
     raise_if_simulated(device)
@@ -142,11 +142,11 @@ def compare(
         raise ValueError(f"rounds must be an integer of at least 3, not {rounds!r}.")
 
     def mean_seconds(call: Callable[[], object], count: int) -> float:
-        _wait_for(device)
+        synchronize(device)
         start = time.perf_counter()
         for _ in range(count):
             call()
-        _wait_for(device)
+        synchronize(device)
         return (time.perf_counter() - start) / count
 
     calls = {}
@@ -183,13 +183,3 @@ def format_duration(seconds: float) -> str:
             break
     value = seconds / size
     return f"{value:.{max(0, 2 - len(str(int(value))) + 1)}f} {unit}"
-
-
-def _wait_for(device: torch.device) -> None:
-    if device.type != "cpu":
-        torch.accelerator.synchronize(device)
-
-
-def _quartiles(values: tuple[float, ...]) -> tuple[float, float]:
-    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
-    return low, high

@@ -6,6 +6,7 @@ progress reports, interrupts, a loss that becomes NaN, and machines that are shu
 
 import contextlib
 import math
+import os
 import signal
 import threading
 import time
@@ -19,8 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from helpers import checkpoints
-from helpers.devices import device_of
+from helpers.devices import device_of, synchronize
 
 CHECKPOINT_SECONDS = 30.0  # between checkpoints within an epoch
 REPORT_SECONDS = 0.5  # between progress reports
@@ -66,12 +66,11 @@ def train(
     optimizer: torch.optim.Optimizer,
     *,
     epochs: int,
-    loss_function: Callable[[Tensor, Tensor], Tensor] = F.cross_entropy,
     checkpoint: Path | str | None = None,
     resume: bool = False,
     report: Callable[[Progress], None] | None = None,
 ) -> History:
-    """Train `net` on its device for `epochs` passes over `loader`.
+    """Train `net` on its device for `epochs` passes over `loader`, with the cross-entropy loss.
 
     Args:
         net: maps a batch of images to logits `(N, C)`.
@@ -79,25 +78,20 @@ def train(
             resume within an epoch, others only at the start of one.
         optimizer: an optimizer for the parameters of `net`.
         epochs: total number of epochs, including those of a resumed checkpoint.
-        loss_function: maps logits and labels to a 0-d tensor.
         checkpoint: file to write after every epoch, every 30 seconds, and when interrupted. If
             None, nothing is written.
         resume: continue from `checkpoint`. On a CPU, the result is bitwise identical to that of an
             uninterrupted run.
         report: called about every half second with a `Progress`.
 
-    Returns:
-        The `History`, including the part before the checkpoint.
+    Returns the `History`, including the part before the checkpoint.
 
     Raises:
-        ValueError: `epochs` is not a positive integer, or the checkpoint is damaged or belongs to
-            another run.
+        ValueError: the checkpoint is damaged or belongs to another run.
         FileNotFoundError: `resume` is set and there is no checkpoint.
         FloatingPointError: the loss is infinite or NaN.
         KeyboardInterrupt: training was interrupted; the checkpoint holds the last complete step.
     """
-    if not isinstance(epochs, int) or isinstance(epochs, bool) or epochs < 1:
-        raise ValueError(f"epochs must be an integer of at least 1, not {epochs!r}.")
     if resume and checkpoint is None:
         raise ValueError("resume=True needs a checkpoint to resume from: pass checkpoint=...")
     path = Path(checkpoint) if checkpoint else None
@@ -107,24 +101,28 @@ def train(
     history = History(steps_per_epoch=len(loader))
     epoch, step = 0, 0  # completed epochs, and steps of the current one
     loss_sum, loss_count = torch.zeros((), device=device), 0
-    fingerprint = checkpoints.fingerprint(net, optimizer, loader)
+    fingerprint = _fingerprint(net, optimizer, loader)
     if resume:
-        state = checkpoints.load(path, device, fingerprint)
+        state = _load(path, device, fingerprint)
         net.load_state_dict(state["net"])
         optimizer.load_state_dict(state["optimizer"])
         epoch, step = state["epoch"], state["step"]
         loss_sum, loss_count = state["loss_sum"], state["loss_count"]
         history = History(**state["history"])
-        checkpoints.set_random_state(state["random"], device)
+        torch.set_rng_state(state["random"]["cpu"].cpu())
+        if device.type == "cuda" and "cuda" in state["random"]:
+            torch.cuda.set_rng_state(state["random"]["cuda"].cpu(), device)
 
     def save_checkpoint() -> None:
         if path is None:
             return
-        state = {"net": net.state_dict(), "optimizer": optimizer.state_dict()}
-        state |= {"epoch": epoch, "step": step, "loss_sum": loss_sum, "loss_count": loss_count}
-        state |= {"history": vars(history), "random": checkpoints.random_state(device)}
+        state = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}
+        state |= {"step": step, "loss_sum": loss_sum, "loss_count": loss_count}
+        state |= {"history": vars(history), "random": {"cpu": torch.get_rng_state()}}
+        if device.type == "cuda":
+            state["random"]["cuda"] = torch.cuda.get_rng_state(device)
         try:
-            checkpoints.save(path, state | {"fingerprint": fingerprint})
+            _save(path, state | {"fingerprint": fingerprint})
         except OSError as error:
             # A full disk must not stop the training run.
             warnings.warn(
@@ -148,13 +146,6 @@ def train(
         report_progress(note)
         raise KeyboardInterrupt(f"training {note}")
 
-    def raise_diverged() -> None:
-        rates = ", ".join(f"{group['lr']:g}" for group in optimizer.param_groups)
-        raise FloatingPointError(
-            f"the loss is {history.losses[-1]} after {history.steps[-1]} steps: training diverged. "
-            f"Create the network again and choose a learning rate below {rates}."
-        )
-
     steps_per_loss = max(1, history.steps_per_epoch // LOSSES_PER_EPOCH)
     net.train()
     with defer_interrupt() as interrupted, fast_small_batches(device, loader):
@@ -166,7 +157,7 @@ def train(
                 images = images.to(device, non_blocking=True)
                 labels = labels.to(device, non_blocking=True)
                 optimizer.zero_grad()
-                loss = loss_function(net(images), labels)
+                loss = F.cross_entropy(net(images), labels)
                 loss.backward()
                 optimizer.step()
                 # Summed on the device: .item() here would make every step wait for the GPU.
@@ -179,7 +170,12 @@ def train(
                     history.steps.append(epoch * history.steps_per_epoch + step)
                     history.losses.append(loss_sum.item() / loss_count)
                     if not math.isfinite(history.losses[-1]):
-                        raise_diverged()
+                        rates = ", ".join(f"{group['lr']:g}" for group in optimizer.param_groups)
+                        raise FloatingPointError(
+                            f"the loss is {history.losses[-1]} after {history.steps[-1]} steps: "
+                            "training diverged. Create the network again and choose a learning "
+                            f"rate below {rates}."
+                        )
                     loss_sum.zero_()
                     loss_count = 0
                 now = time.perf_counter()
@@ -193,8 +189,7 @@ def train(
                     last_save = time.perf_counter()
                 if interrupted.is_set():
                     stop()
-            if device.type != "cpu":
-                torch.accelerator.synchronize(device)
+            synchronize(device)
             report_progress()
             epoch, step = epoch + 1, 0
             save_checkpoint()
@@ -210,9 +205,6 @@ def defer_interrupt() -> Iterator[threading.Event]:
     An interrupt in the middle of `optimizer.step()` would leave only part of the weights updated.
     """
     event = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield event  # only the main thread receives signals
-        return
     previous = signal.getsignal(signal.SIGINT)
 
     def handle(signum: int, frame: Any) -> None:
@@ -246,3 +238,62 @@ def fast_small_batches(device: torch.device, loader: Any) -> Iterator[None]:
     finally:
         torch.backends.mkldnn.enabled = onednn
         torch.set_num_threads(threads)
+
+
+def _save(path: Path, state: dict[str, Any]) -> None:
+    # Atomically: the file is the old checkpoint or the new one.
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            torch.save(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _load(path: Path, device: torch.device, expected: dict[str, Any]) -> dict[str, Any]:
+    if not path.exists():
+        raise FileNotFoundError(f"there is no checkpoint {path.name} to resume from.")
+    try:
+        # weights_only: a pickle could run code, and a checkpoint may be untrusted.
+        state = torch.load(path, map_location=device, weights_only=True)
+        saved = state["fingerprint"]
+    except Exception as error:  # torch.load raises many types of errors for a damaged file
+        raise ValueError(
+            f"{path.name} cannot be read as a checkpoint of a training run "
+            f"({type(error).__name__}): it is damaged, or perhaps holds only a network's weights. "
+            "Pass another file, or start without resume."
+        ) from error
+    differences = [
+        f"{key} was {saved.get(key)!r} and is now {value!r}"
+        if key != "network"
+        else "the network has different parameters"
+        for key, value in expected.items()
+        if saved.get(key) != value
+    ]
+    if differences:
+        raise ValueError(
+            f"{path.name} belongs to another training run: {'; '.join(differences)}. "
+            "Use the same settings, or start without resume."
+        )
+    return state
+
+
+def _fingerprint(net: nn.Module, optimizer: torch.optim.Optimizer, loader: Any) -> dict[str, Any]:
+    # The settings that must match for a resumed run to give the same result.
+    ignored = ("params", "fused", "foreach")
+    sampler = getattr(loader, "sampler", None)
+    return {
+        "network": {name: tuple(value.shape) for name, value in net.state_dict().items()},
+        "optimizer": type(optimizer).__name__,
+        "settings": [
+            {key: v for key, v in group.items() if key not in ignored and not callable(v)}
+            for group in optimizer.param_groups
+        ],
+        "batch_size": getattr(loader, "batch_size", None),
+        "images": getattr(sampler, "count", None),
+        "seed": getattr(sampler, "seed", None),
+    }

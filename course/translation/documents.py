@@ -27,7 +27,7 @@ _GENERATOR_MODULES = ("course/authoring/generated.py", "docs/site/conf.py")
 _HELPER_ARGUMENTS = {
     "translate": (0,), "show": (1,),
     "Kind": (2, 3, 4, "title", "why", "advice"),
-    "Opcode": (1, 4), "_compute": (1, 2), "_jump": (1,),
+    "Opcode": (1, 3),
 }  # fmt: skip
 _CELL_ARGUMENTS = {"show": ("alt",), "box": (0, 1), "progress": (0,)}
 

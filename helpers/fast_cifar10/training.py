@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from helpers.devices import synchronize
 from helpers.fast_cifar10.augmentation import augment, augmented_views, batches, on_device
 from helpers.fast_cifar10.network import FastNet, whitening_filters
 from helpers.fast_cifar10.optimizers import make_optimizers, orthogonalize, set_learning_rates
@@ -169,12 +170,6 @@ class Trainer:
         if self.settings.precision == "float32":
             return nullcontext()
         return torch.autocast(self.device.type, getattr(torch, self.settings.precision))
-
-
-def synchronize(device: torch.device) -> None:
-    """Wait until `device` has finished all its work, so that the clock can be read."""
-    if device.type != "cpu":
-        torch.accelerator.synchronize(device)
 
 
 def _finite(loss: float, steps: int, settings: Settings) -> float:

@@ -1,8 +1,13 @@
-"""Registers and instructions of the small computer."""
+"""The instructions of the small computer, and programs made of them.
 
+A program has one instruction per line, `label:` before it, `; comment` after it.
+"""
+
+import difflib
 import operator
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 
 from helpers.language import translate
 from helpers.tables import Table, TableDisplay
@@ -14,12 +19,7 @@ REGISTERS = ("A", "B", "C", "D", "E", "I", "J", "K")
 FIXED_REGISTERS = ("LANE", "LANES")
 CATEGORIES = ("data movement", "arithmetic", "logic", "control flow", "input/output", "special")
 BITS = 64  # a register holds -2**63 to 2**63 - 1
-
-
-def _count(count: Number) -> Number:
-    if not 0 <= count < BITS:
-        raise ValueError(f"cannot shift by {count}")
-    return count
+_NAME = r"[A-Za-z_]\w*"
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,6 @@ class Opcode:
     # "register", "value" (a number or a register), "address" (a name such as x or x[I]) or "label"
     # (a position in the program).
     operands: tuple[str, ...]
-    # Memory is slower than the ALU on every real machine; the ratio of 4 to 1 is a choice.
-    cycles: int
     meaning: str
     # The new value of the first operand, computed from the values of all operands.
     compute: Callable[..., Number] | None = None
@@ -40,78 +38,217 @@ class Opcode:
     condition: tuple[str, bool] | None = None
 
     @property
+    def cycles(self) -> int:
+        """The time that it takes. Memory is slower than the ALU; the ratio of 4 is a choice."""
+        return 4 if self.name in ("LOAD", "STORE", "OUT") else 1
+
+    @property
     def form(self) -> str:
         """How to write it in a program: "LOAD register, address"."""
         return f"{self.name} {', '.join(self.operands)}".strip()
 
-    @property
-    def sets_flags(self) -> bool:
-        """Whether its result sets the flags N (negative) and Z (zero)."""
-        return self.category in ("arithmetic", "logic", "special")
+
+def _count(count: Number) -> Number:
+    if not 0 <= count < BITS:
+        raise ValueError(f"cannot shift by {count}")
+    return count
 
 
-def _compute(
-    name: str, category: str, meaning: str, compute: Callable[..., Number], values: int = 1
-) -> Opcode:
-    return Opcode(name, category, ("register",) + ("value",) * values, 1, meaning, compute)
+def _add_product(a: Number, b: Number, c: Number) -> Number:
+    return a + b * c
 
 
-def _jump(name: str, meaning: str, condition: tuple[str, bool] | None = None) -> Opcode:
-    return Opcode(name, "control flow", ("label",), 1, meaning, condition=condition)
-
-
+_REGISTER, _VALUE, _LABEL = ("register",), ("register", "value"), ("label",)
 _ALL_OPCODES = (
-    Opcode(
-        "LOAD", "data movement", ("register", "address"), 4, "copy a memory cell to the register"
-    ),
-    Opcode(
-        "STORE", "data movement", ("register", "address"), 4, "copy the register to a memory cell"
-    ),
-    _compute("SET", "data movement", "copy the value to the register", lambda old, value: value),
-    _compute("ADD", "arithmetic", "add the value to the register", operator.add),
-    _compute("SUB", "arithmetic", "subtract the value from the register", operator.sub),
-    _compute("MUL", "arithmetic", "multiply the register by the value", operator.mul),
-    _compute("DIV", "arithmetic", "divide by the value and round down", operator.floordiv),
-    _compute("MOD", "arithmetic", "remainder of that division", operator.mod),
-    _compute("CMP", "arithmetic", "compare: SUB that only sets the flags", operator.sub),
-    _compute("AND", "logic", "1 where both bits are 1", operator.and_),
-    _compute("OR", "logic", "1 where at least one bit is 1", operator.or_),
-    _compute("XOR", "logic", "1 where the bits differ", operator.xor),
-    _compute("NOT", "logic", "flip every bit", operator.invert, values=0),
-    _compute("SHL", "logic", "shift the bits to the left", lambda old, n: old << _count(n)),
-    _compute("SHR", "logic", "shift the bits to the right", lambda old, n: old >> _count(n)),
-    _jump("JUMP", "continue at the label"),
-    _jump("JN", "jump if negative: flag N is 1", ("N", True)),
-    _jump("JNN", "jump if not negative: flag N is 0", ("N", False)),
-    _jump("JZ", "jump if zero: flag Z is 1", ("Z", True)),
-    _jump("JNZ", "jump if not zero: flag Z is 0", ("Z", False)),
-    Opcode("HALT", "control flow", (), 1, "stop"),
-    Opcode("OUT", "input/output", ("register",), 4, "send the register to the screen"),
-    _compute("RELU", "special", "replace a negative number with 0", lambda a: max(a, 0), values=0),
-    _compute(
-        "MAC", "special", "add value * value to the register", lambda a, b, c: a + b * c, values=2
-    ),
+    Opcode("LOAD", "data movement", ("register", "address"), "copy a memory cell to the register"),
+    Opcode("STORE", "data movement", ("register", "address"), "copy the register to a memory cell"),
+    Opcode("SET", "data movement", _VALUE, "copy the value to the register", lambda old, new: new),
+    Opcode("ADD", "arithmetic", _VALUE, "add the value to the register", operator.add),
+    Opcode("SUB", "arithmetic", _VALUE, "subtract the value from the register", operator.sub),
+    Opcode("MUL", "arithmetic", _VALUE, "multiply the register by the value", operator.mul),
+    Opcode("DIV", "arithmetic", _VALUE, "divide by the value and round down", operator.floordiv),
+    Opcode("MOD", "arithmetic", _VALUE, "remainder of that division", operator.mod),
+    Opcode("CMP", "arithmetic", _VALUE, "compare: SUB that only sets the flags", operator.sub),
+    Opcode("AND", "logic", _VALUE, "1 where both bits are 1", operator.and_),
+    Opcode("OR", "logic", _VALUE, "1 where at least one bit is 1", operator.or_),
+    Opcode("XOR", "logic", _VALUE, "1 where the bits differ", operator.xor),
+    Opcode("NOT", "logic", _REGISTER, "flip every bit", operator.invert),
+    Opcode("SHL", "logic", _VALUE, "shift the bits to the left", lambda a, n: a << _count(n)),
+    Opcode("SHR", "logic", _VALUE, "shift the bits to the right", lambda a, n: a >> _count(n)),
+    Opcode("JUMP", "control flow", _LABEL, "continue at the label"),
+    Opcode("JN", "control flow", _LABEL, "jump if negative: flag N is 1", None, ("N", True)),
+    Opcode("JNN", "control flow", _LABEL, "jump if not negative: flag N is 0", None, ("N", False)),
+    Opcode("JZ", "control flow", _LABEL, "jump if zero: flag Z is 1", None, ("Z", True)),
+    Opcode("JNZ", "control flow", _LABEL, "jump if not zero: flag Z is 0", None, ("Z", False)),
+    Opcode("HALT", "control flow", (), "stop"),
+    Opcode("OUT", "input/output", _REGISTER, "send the register to the screen"),
+    Opcode("RELU", "special", _REGISTER, "replace a negative number with 0", lambda a: max(a, 0)),
+    Opcode("MAC", "special", (*_VALUE, "value"), "add value * value to the register", _add_product),
 )
 OPCODES = {opcode.name: opcode for opcode in _ALL_OPCODES}
-SPECIAL = tuple(opcode.name for opcode in _ALL_OPCODES if opcode.category == "special")
+SPECIAL = tuple(name for name, opcode in OPCODES.items() if opcode.category == "special")
 
 
 class _InstructionSet(TableDisplay):
     """The table of all instructions, in the student's language."""
-
-    @property
-    def rows(self) -> list[tuple[str, ...]]:
-        """The cells of the table: category, instruction, what it does, cycles."""
-        return self._table().rows
 
     def _table(self) -> Table:
         columns = [translate("category"), translate("instruction")]
         columns += [translate("what it does"), translate("cycles")]
         rows = [
             (translate(opcode.category), opcode.form, translate(opcode.meaning), str(opcode.cycles))
-            for opcode in _ALL_OPCODES
+            for opcode in OPCODES.values()
         ]
         return Table(columns, rows)
 
 
 INSTRUCTION_SET = _InstructionSet()
+
+
+class ProgramError(ValueError):
+    """The text is not a valid program; the message names the line and says what to change."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """A memory cell: `base`, the first of `size` cells called `name`, plus register `index`."""
+
+    name: str
+    base: int
+    size: int
+    index: str | None = None
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One parsed instruction; `text` is as in the program, with whitespace normalized.
+
+    An operand is a register's name, a number, an `Address`, or for a label its cell number.
+    """
+
+    opcode: Opcode
+    operands: tuple[str | Number | Address, ...]
+    text: str
+
+
+def assemble(
+    program: str, data_sizes: Mapping[str, int], special: Collection[str] = ()
+) -> tuple[list[Instruction], dict[str, int], dict[str, Address]]:
+    """Parse a program; return its instructions, the cell of each label, and each name's address.
+
+    The instructions take the first cells of memory; the data follow in the given order.
+    `data_sizes` has the number of cells for each name that the program may use as an address,
+    `special` the special instructions that this computer has. Raises ProgramError.
+    """
+    if not isinstance(program, str):
+        raise ProgramError(f"a program must be a string, not {program!r}.")
+    lines: list[tuple[int, str]] = []
+    labels: dict[str, int] = {}
+    for number, text in enumerate(program.splitlines(), start=1):
+        code = re.split("[;#]", text)[0].strip()
+        while match := re.match(rf"({_NAME})\s*:", code):
+            if match[1] in labels:
+                raise ProgramError(f"line {number}: the label {match[1]} is already defined.")
+            labels[match[1]] = len(lines)
+            code = code[match.end() :].strip()
+        if code:
+            lines.append((number, code))
+    if not lines:
+        raise ProgramError("the program is empty: it needs at least HALT.")
+    for label, cell in labels.items():
+        if cell == len(lines):
+            raise ProgramError(f"no instruction follows the label {label}. Add HALT after it.")
+    addresses, cell = {}, len(lines)
+    for name, size in data_sizes.items():
+        if name in labels or name in REGISTERS + FIXED_REGISTERS:
+            kind = "a label" if name in labels else "a register"
+            raise ProgramError(f"{name} is {kind}: choose another name for the data.")
+        addresses[name] = Address(name, cell, size)
+        cell += size
+    instructions = []
+    for number, code in lines:
+        try:
+            instructions.append(_parse(code, labels, addresses, special))
+        except ProgramError as error:
+            raise ProgramError(f"line {number}: {error}") from None
+    return instructions, labels, addresses
+
+
+def _parse(
+    code: str, labels: dict[str, int], addresses: dict[str, Address], special: Collection[str]
+) -> Instruction:
+    name, _, rest = code.partition(" ")
+    name, texts = name.upper(), [part.strip() for part in rest.split(",") if rest.strip()]
+    opcode = OPCODES.get(name)
+    if opcode is None:
+        raise ProgramError(
+            f"there is no instruction {name}.{_suggest(name, OPCODES)} "
+            f"The instructions are {', '.join(OPCODES)}."
+        )
+    if opcode.category == "special" and name not in special:
+        raise ProgramError(
+            f"this computer does not have {name}. "
+            f"Build one that does: SmallComputer(..., special=[{name!r}])."
+        )
+    text = f"{name} {', '.join(texts)}".strip()
+    if len(texts) != len(opcode.operands):
+        raise ProgramError(
+            f"`{text}` has the wrong number of operands: write {opcode.form}, "
+            f"with commas between the operands."
+        )
+    operands = []
+    for kind, operand in zip(opcode.operands, texts, strict=True):
+        try:
+            if kind == "label":
+                if operand not in labels:
+                    known = f"The labels are {', '.join(labels)}."
+                    known = known if labels else f"Define it: `{operand}:`."
+                    advice = _suggest(operand, labels) or f" {known}"
+                    raise ProgramError(f"the label {operand} is not defined.{advice}")
+                operands.append(labels[operand])
+            elif kind == "address":
+                operands.append(_address(operand, addresses))
+            else:
+                operands.append(_value(operand, addresses, numbers=kind == "value"))
+        except ProgramError as error:
+            raise ProgramError(f"in `{text}`, {error}") from None
+    return Instruction(opcode, tuple(operands), text)
+
+
+def _address(text: str, addresses: Mapping[str, Address]) -> Address:
+    match = re.fullmatch(rf"({_NAME})\s*(?:\[\s*(\w+)\s*\])?", text)
+    if match is None or match[1] not in addresses:
+        known = "There are no names yet: define them, as in SmallComputer(program, x=-3)."
+        if addresses:
+            known = f"The names are {', '.join(addresses)}."
+        raise ProgramError(f"{text} is not a name in memory. {known}")
+    name, index = match.groups()
+    if index is not None and index not in REGISTERS + FIXED_REGISTERS:
+        use = f" Use one: SET I, {index} and then {name}[I]." if index.isdigit() else _hint(index)
+        raise ProgramError(f"the index {index} is not a register.{use}")
+    return replace(addresses[name], index=index)
+
+
+def _value(text: str, addresses: Mapping[str, Address], *, numbers: bool) -> str | Number:
+    if text in REGISTERS or (numbers and text in FIXED_REGISTERS):
+        return text
+    if numbers and re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    if numbers and re.fullmatch(r"[+-]?(\d+\.\d*|\.\d+)", text):
+        return float(text)
+    if text in FIXED_REGISTERS:
+        raise ProgramError(f"{text} is read-only. Copy it to a register: SET I, {text}.")
+    expected = "a register or a number" if numbers else "a register"
+    load = " LOAD the memory cell into a register first." if text in addresses else ""
+    raise ProgramError(f"{text or 'nothing'} is not {expected}.{load}{_hint(text)}")
+
+
+def _suggest(word: str, known: Collection[str]) -> str:
+    matches = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f" Did you mean {matches[0]}?" if matches else ""
+
+
+def _hint(text: str) -> str:
+    if text.upper() in REGISTERS:
+        return f" Did you mean {text.upper()}? Registers are capital letters."
+    return f" The registers are {', '.join(REGISTERS)}."

@@ -8,19 +8,11 @@ from itertools import chain
 from typing import Any
 
 from helpers.language import translate
-from helpers.small_computer.assembler import Address, Instruction, assemble
-from helpers.small_computer.instruction_set import (
-    BITS,
-    CATEGORIES,
-    REGISTERS,
-    SPECIAL,
-    Number,
-    Opcode,
-)
+from helpers.small_computer import instruction_set as isa
+from helpers.small_computer.instruction_set import Address, Instruction, Number, assemble
 from helpers.tables import Table, TableDisplay
 
-_MAX_SHOWN_CELLS = 8  # per name; the caption says how many cells are not shown
-_MAX_SHOWN_LANES = 8
+_MAX_SHOWN = 8  # lanes, and cells per name; the captions say how many are not shown
 
 
 class MachineError(RuntimeError):
@@ -54,20 +46,16 @@ class Cost(TableDisplay):
 
 @dataclass(frozen=True, repr=False)
 class Step(TableDisplay):
-    """One executed instruction: its cell, the lanes that executed it, and its effect.
-
-    `effect` is that of the first active lane; `registers` and `flags` (N, Z) are the values in that
-    lane after the step.
-    """
+    """One executed instruction, and what it did in the first active lane."""
 
     number: int
     cell: int
     instruction: str
-    active: tuple[bool, ...]
+    active: tuple[bool, ...]  # which lanes executed it
     cycles: int
     effect: str
-    registers: Mapping[str, str]
-    flags: tuple[int, int]
+    registers: Mapping[str, str]  # after the step
+    flags: tuple[int, int]  # N and Z, after the step
 
     def _table(self) -> Table:
         return Trace([self])._table()
@@ -75,11 +63,7 @@ class Step(TableDisplay):
 
 @dataclass(frozen=True, repr=False)
 class Trace(TableDisplay):
-    """The steps of a run in order.
-
-    With one lane, the table shows the effect of each step and the registers after it; with more,
-    which lanes were active (●) and which waited (·).
-    """
+    """The steps of a run: with several lanes, which were active (●), else what each step did."""
 
     steps: Sequence[Step]
 
@@ -105,7 +89,7 @@ class Lane:
     """Registers, flags, and program counter of one lane; all lanes share the memory."""
 
     def __init__(self, number: int, lanes: int) -> None:
-        self.registers = dict.fromkeys(REGISTERS, 0) | {"LANE": number, "LANES": lanes}
+        self.registers = dict.fromkeys(isa.REGISTERS, 0) | {"LANE": number, "LANES": lanes}
         self.flags = {"N": False, "Z": False}
         self.halted = False
         self.counter = 0
@@ -129,7 +113,7 @@ class Lane:
             output.append(self.registers[operands[0]])
         elif opcode.name == "HALT":
             self.halted = True
-        elif self._jumps(opcode):
+        elif self._jumps(opcode.condition):
             self.counter = operands[0]
         return None
 
@@ -143,21 +127,21 @@ class Lane:
             problems = {
                 ZeroDivisionError: f"divides {shown[0]} by zero.",
                 TypeError: f"works on the bits of integers, not on {' and '.join(shown)}.",
-                ValueError: f"shifts by {shown[-1]}: use a count from 0 to {BITS - 1}.",
+                ValueError: f"shifts by {shown[-1]}: use a count from 0 to {isa.BITS - 1}.",
             }
             raise MachineError(f"{text} {problems[type(error)]}") from None
-        if not -(2 ** (BITS - 1)) <= result < 2 ** (BITS - 1):
+        if not -(2 ** (isa.BITS - 1)) <= result < 2 ** (isa.BITS - 1):
             raise MachineError(
-                f"{text} gives a number that does not fit in a register of {BITS} bits. Is there "
-                "a loop that never ends?"
+                f"{text} gives a number that does not fit in a register of {isa.BITS} bits. Is "
+                "there a loop that never ends?"
             )
-        if opcode.sets_flags:
+        if opcode.category in ("arithmetic", "logic", "special"):
             self.flags = {"N": result < 0, "Z": result == 0}
         if opcode.name != "CMP":
             self.registers[instruction.operands[0]] = result
 
-    def _jumps(self, opcode: Opcode) -> bool:
-        return opcode.condition is None or self.flags[opcode.condition[0]] == opcode.condition[1]
+    def _jumps(self, condition: tuple[str, bool] | None) -> bool:
+        return condition is None or self.flags[condition[0]] == condition[1]
 
     def _cell(self, instruction: Instruction, address: Address) -> int:
         if address.index is None:
@@ -178,12 +162,10 @@ class Lane:
         if opcode.name == "HALT":
             return translate("the computer stops")
         if opcode.category == "control flow":
-            found = translate("no jump")
-            if self._jumps(opcode):
-                found = translate("jump to cell {cell}", cell=operands[0])
+            jump, stay = translate("jump to cell {cell}", cell=operands[0]), translate("no jump")
             if opcode.condition is None:
-                return found
-            flag = opcode.condition[0]
+                return jump
+            flag, found = opcode.condition[0], jump if self._jumps(opcode.condition) else stay
             value = int(self.flags[flag])
             return translate("{flag} is {value}: {found}", flag=flag, value=value, found=found)
         name, number = operands[0], self.registers[operands[0]]
@@ -218,9 +200,8 @@ class SmallComputer:
         data: the named data of the program, each a number or a list, tensor, or array of numbers
             (a matrix is stored row by row). They follow the program in memory.
 
-    Raises:
-        ProgramError: the program cannot be parsed.
-        TypeError, ValueError: the data or the options are invalid; the message says why.
+    Raises ProgramError for a program that cannot be parsed, and TypeError or ValueError for invalid
+    data and options.
     """
 
     def __init__(
@@ -233,13 +214,14 @@ class SmallComputer:
         **data: Any,
     ) -> None:
         special = [name.upper() for name in ([special] if isinstance(special, str) else special)]
-        if unknown := [name for name in special if name not in SPECIAL]:
-            raise ValueError(f"special must be {' or '.join(SPECIAL)}, not {unknown[0]!r}.")
+        if unknown := [name for name in special if name not in isa.SPECIAL]:
+            raise ValueError(f"special must be {' or '.join(isa.SPECIAL)}, not {unknown[0]!r}.")
         for name, count in (("lanes", lanes), ("memory_width", memory_width)):
             if count is not None and (type(count) is not int or count < 1):
                 raise ValueError(f"{name} must be a positive integer, not {count!r}.")
         blocks = {name: _numbers(name, value) for name, value in data.items()}
-        self._scalars = {name for name, value in data.items() if _is_number(_to_python(value))}
+        lists = (list, tuple, range)
+        self._scalars = {n for n, v in data.items() if not getattr(v, "ndim", isinstance(v, lists))}
         sizes = {name: len(block) for name, block in blocks.items()}
         self.program, self.labels, self.addresses = assemble(program, sizes, special)
         self._initial = [*self.program, *chain.from_iterable(blocks.values())]
@@ -263,7 +245,7 @@ class SmallComputer:
     @property
     def cost(self) -> Cost:
         """The cost of the run so far."""
-        counts = {name: self._categories[name] for name in CATEGORIES if self._categories[name]}
+        counts = {name: self._categories[name] for name in isa.CATEGORIES if self._categories[name]}
         return Cost(sum(counts.values()), self._cycles, counts, len(self.lanes), self._slots)
 
     def __getitem__(self, name: str) -> Number | list[Number]:
@@ -275,11 +257,7 @@ class SmallComputer:
         return cells[0] if name in self._scalars else cells
 
     def run(self, *, limit: int = 100_000) -> Cost:
-        """Run until HALT and return the cost.
-
-        Raises:
-            MachineError: the program cannot continue, or does not halt within `limit` instructions.
-        """
+        """Run until HALT and return the cost; MachineError after more than `limit` instructions."""
         self._repeat(self._advance, limit)
         return self.cost
 
@@ -347,16 +325,15 @@ class SmallComputer:
         """Return the registers that the program names, in order."""
         operands = {operand for instruction in self.program for operand in instruction.operands}
         operands |= {operand.index for operand in operands if isinstance(operand, Address)}
-        return [name for name in REGISTERS if name in operands]
+        return [name for name in isa.REGISTERS if name in operands]
 
     def _processor(self) -> Table:
-        lanes = self.lanes[:_MAX_SHOWN_LANES]
-        halted = translate("halted")
-        counters = [halted if lane.halted else str(lane.counter) for lane in lanes]
+        lanes, halted = self.lanes[:_MAX_SHOWN], translate("halted")
+        counters = (halted if lane.halted else str(lane.counter) for lane in lanes)
         rows = [(translate("program counter"), *counters)]
-        for flag in ("N", "Z"):
-            values = (str(int(lane.flags[flag])) for lane in lanes)
-            rows.append((translate("flag {name}", name=flag), *values))
+        for name in ("N", "Z"):
+            values = (str(int(lane.flags[name])) for lane in lanes)
+            rows.append((translate("flag {name}", name=name), *values))
         for name in self._used_registers():
             values = (format_number(lane.registers[name]) for lane in lanes)
             rows.append((translate("register {name}", name=name), *values))
@@ -375,7 +352,7 @@ class SmallComputer:
         labels = {cell: f"{name}:" for name, cell in self.labels.items()}
         rows = [(str(i), labels.get(i, ""), code.text) for i, code in enumerate(self.program)]
         for name, address in self.addresses.items():
-            for i in range(min(address.size, _MAX_SHOWN_CELLS)):
+            for i in range(min(address.size, _MAX_SHOWN)):
                 cell = address.base + i
                 part = name if name in self._scalars else f"{name}[{i}]"
                 rows.append((str(cell), part, format_number(self.memory[cell])))
@@ -401,17 +378,9 @@ def format_number(value: Number) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _to_python(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _numbers(name: str, value: Any) -> list[Number]:
-    number_or_list = _to_python(value)
-    if _is_number(number_or_list):
+    number_or_list = value.tolist() if hasattr(value, "tolist") else value
+    if type(number_or_list) in (int, float):
         return [number_or_list]
     if isinstance(number_or_list, list | tuple | range) and number_or_list:
         return [number for part in number_or_list for number in _numbers(name, part)]

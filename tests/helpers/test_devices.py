@@ -12,8 +12,6 @@ from helpers.devices import (
     count_fetches,
     describe_device,
     device_of,
-    try_all_gpus,
-    try_gpu,
     where,
 )
 
@@ -25,9 +23,8 @@ without_accelerator = pytest.mark.skipif(
 @without_accelerator
 @pytest.mark.parametrize("name", ["auto", "cpu", torch.device("cpu")])
 def test_chooses_the_cpu_without_an_accelerator(name):
-    assert choose_device(name) == try_gpu(3) == torch.device("cpu")
+    assert choose_device(name) == torch.device("cpu")
     assert describe_device(choose_device(name)).startswith("cpu (")
-    assert try_all_gpus() == [torch.device("cpu")]
 
 
 @without_accelerator

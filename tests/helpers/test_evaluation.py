@@ -42,7 +42,8 @@ def test_empty_loader_is_an_error():
 def test_every_image_is_counted_for_any_batch_size(batch_size):
     loader = loader_for([0, 1, 2, 3, 3, 3, 9], [0, 1, 1, 3, 3, 4, 0], batch_size)
     evaluation = evaluate(PredictionsFromPixels(1, 1), loader)
-    assert (evaluation.images, evaluation.correct, evaluation.accuracy) == (7, 4, 4 / 7)
+    assert evaluation.confusion.sum() == 7
+    assert evaluation.accuracy == 4 / 7
     assert evaluation.confusion[1, 2] == 1  # row: true class, column: predicted class
     per_class = evaluation.per_class(list("abcdefghij"))
     assert per_class["b"] == 0.5

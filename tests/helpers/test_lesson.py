@@ -85,17 +85,9 @@ def test_start_seeds_and_returns_the_device(notebook, monkeypatch):
     assert not simulated_cuda.is_enabled()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"seed": 1.5}, "seed must be an integer, not 1.5"),
-        ({"seed": True}, "seed must be an integer, not True"),
-        ({"practice": True, "gpu_memory": "a lot"}, "'a lot' is not a size; write for example"),
-    ],
-)
-def test_start_rejects_invalid_options(options, message):
-    with pytest.raises(ValueError, match=message):
-        lesson.start(**options)
+def test_start_rejects_an_invalid_size():
+    with pytest.raises(ValueError, match="'a lot' is not a size; write for example"):
+        lesson.start(practice=True, gpu_memory="a lot")
 
 
 @pytest.mark.parametrize("synthetic", [True, False])
@@ -119,5 +111,3 @@ def test_report_stores_data_and_a_text_form(notebook):
     (output,) = outputs_of(lambda: lesson.report(test_accuracy=0.5, images=3))
     assert output[lesson.RESULT_TYPE] == {"test_accuracy": 0.5, "images": 3}
     assert output["text/plain"] == "Results: test_accuracy = 0.5, images = 3"
-    with pytest.raises(TypeError, match=r"acc is a Tensor.*acc\.item\(\)"):
-        lesson.report(acc=torch.tensor(0.5))

