@@ -11,7 +11,7 @@ lab = Lab(
     not-images: `{name}` returns {found}, but it should return images of {given}.
         -> Dtype, shape and the order of the dimensions stay as they are: images, channels, rows,
         columns.
-    elsewhere: The images are on {given}, but the result of `{name}` is on {found}.
+    result-elsewhere: The images are on {given}, but the result of `{name}` is on {found}.
         -> A batch on the GPU should stay there. How can your code find out which device to use?
     copied: Your function copies {bytes} bytes between devices.
         -> Random numbers can be drawn on the device where they are needed. Which call draws them,

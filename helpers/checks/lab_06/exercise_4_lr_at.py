@@ -30,7 +30,6 @@ errors = {"divides-by-zero": lambda f: "ZeroDivisionError" in f.error.types}
 returns = ("not-a-rate", lambda value, case: is_number(value))
 mistakes = {
     "peak-missed": lambda f: f.case.step == f.case.warmup_steps,
-    "end-missed": lambda f: f.case.step == f.case.num_steps,
     "wrong-warmup": lambda f: f.case.step < f.case.warmup_steps,
     "wrong-decay": otherwise,
 }
@@ -47,9 +46,6 @@ peak-missed: At step {step}, where the warmup ends, the learning rate is {found:
 wrong-warmup: At step {step} of a warmup of {warmup_steps} steps, the learning rate is {found:.4g};
     it should be on a straight line from 0 at step 0 to {peak_lr:.4g} at step {warmup_steps}.
     -> Which fraction of the warmup is done at this step?
-end-missed: At step {step} of {num_steps}, the end of the run, the learning rate is {found:.4g}; it
-    should be 0.
-    -> Much of the accuracy comes from the end of the run. How many steps does the decay take?
 wrong-decay: At step {step} of {num_steps}, the learning rate is {found:.4g}; it should be on a
     straight line from the peak at step {warmup_steps} to 0 at step {num_steps}.
     -> Which fraction of the decay is still ahead at this step? Count only the steps of the decay.

@@ -4,8 +4,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from helpers.checks.lab_07.shared import PeakMeter
-from helpers.checks.plain import describe, first, is_number, is_tensor
+from helpers.checks.collecting import make
+from helpers.checks.plain import describe, first, is_number
 
 answers = "compute_losses(net, batches)"
 points = 2
@@ -30,19 +30,12 @@ def build(case):
 
 def collect(call, case, compute_losses):
     net, saved, modes = build(case).to(case.device).train(case.before), [], set()
-    batches = [(X.make(), y.make()) for X, y in case.batches]
     net[2].register_forward_hook(lambda layer, *_: modes.add(layer.training))
-
-    def pack(tensor):
-        saved.append(tensor.nbytes)
-        return tensor.detach()
-
-    with (
-        torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor),
-        PeakMeter() as meter,
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda tensor: saved.append(tensor.nbytes) or tensor.detach(), lambda tensor: tensor
     ):
-        facts = call(compute_losses, net, batches, watch=False)
-    return facts.add(net=net, modes=modes, saved=len(saved), kept=f"{meter.live:,}")
+        facts = call(compute_losses, net, make(case.batches), watch=False)
+    return facts.add(net=net, modes=modes, saved=len(saved))
 
 
 def right(case):
@@ -62,25 +55,24 @@ def wrong_loss(f):
 returns = ("not-a-list", lambda value, case: isinstance(value, list))
 side_effects = {
     "not-one-per-batch": lambda f: len(f.value) != f.case.count and {"found": len(f.value)},
-    "keeps-graph": lambda f: any(is_tensor(loss) and loss.requires_grad for loss in f.value),
     "not-numbers": lambda f: first(
         not is_number(loss) and {"found": describe(loss)} for loss in f.value
+    ),
+    # A network whose parameters do not require gradients cannot be trained either.
+    "gradients-off": lambda f: (
+        f.gradients_left_off or not all(p.requires_grad for p in f.net.parameters.values())
     ),
     "builds-graph": lambda f: f.saved and {"count": f.saved},
     # The losses cannot show this: dropout changes the mean of many examples only a little.
     "in-training-mode": lambda f: True in f.modes,
     "different-losses": wrong_loss,
     "mode-changed": lambda f: {*f.net.modes.values()} != {f.case.before},
-    "gradients-off": lambda f: f.gradients_left_off,
-    "parameters-frozen": lambda f: not all(p.requires_grad for p in f.net.parameters.values()),
 }
 hints = """
 not-a-list: `compute_losses` returns {found}, but it should return a list.
     -> Start with an empty list, and append to it for each batch.
 not-one-per-batch: There are {count} batches, but the list has {found} losses.
     -> Which line appends, and how often does it run?
-keeps-graph: A loss in your list still has its graph: the list keeps {kept} bytes.
-    -> A loss refers to everything that its gradient would need. What can you append instead?
 not-numbers: The list contains {found}, but it should contain Python numbers.
     -> Which method of a tensor with one element returns its number?
 builds-graph: Only numbers are left at the end, but during the loop autograd kept {count} tensors.
@@ -94,6 +86,4 @@ mode-changed: Before the call, `net.training` was {before}; after the call, it i
 gradients-off: After `compute_losses`, gradients are turned off everywhere: the next training step
     would fail.
     -> Use a `with` block, which restores the setting at its end.
-parameters-frozen: After `compute_losses`, parameters of the network have `requires_grad=False`.
-    -> Do not change the network. Which `with` block turns gradients off temporarily?
 """
