@@ -4,8 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from helpers.checks.collecting import make
-from helpers.checks.plain import describe, first, is_number
+from helpers.checks.plain import describe, first, is_close, is_number
 
 answers = "compute_losses(net, batches)"
 points = 2
@@ -15,12 +14,9 @@ section = "Leaks"
 
 def cases(draw):
     for training in (True, False):
-        batches = [
-            (draw.normal(128, 32, device=draw.device), draw.integers(0, 5, (128,), draw.device))
-            for _ in range(draw.randint(3, 5))
-        ]
-        case = {"before": training, "seed": draw.randrange(2**31), "device": draw.device}
-        yield {**case, "batches": batches, "count": len(batches)}
+        case = {"before": training, "seed": draw.randrange(2**31), "count": draw.randint(3, 5)}
+        X = draw.normal(case["count"], 128, 32, device=draw.device)
+        yield {**case, "X": X, "y": draw.integers(0, 5, X.shape[:2], draw.device)}
 
 
 def build(case):
@@ -29,27 +25,21 @@ def build(case):
 
 
 def collect(call, case, compute_losses):
-    net, saved, modes = build(case).to(case.device).train(case.before), [], set()
+    net, saved, modes = build(case).to(case.X.device).train(case.before), [], set()
     net[2].register_forward_hook(lambda layer, *_: modes.add(layer.training))
     with torch.autograd.graph.saved_tensors_hooks(
         lambda tensor: saved.append(tensor.nbytes) or tensor.detach(), lambda tensor: tensor
     ):
-        facts = call(compute_losses, net, make(case.batches), watch=False)
-    return facts.add(net=net, modes=modes, saved=len(saved))
+        batches = list(zip(case.X.make(), case.y.make(), strict=True))
+        facts = call(compute_losses, net, batches, watch=False)
+    frozen = not all(parameter.requires_grad for parameter in net.parameters())
+    return facts.add(net=net, modes=modes, saved=len(saved), frozen=frozen)
 
 
 def right(case):
     net = build(case).eval()
-    return [F.cross_entropy(net(X.values), y.values).item() for X, y in case.batches]
-
-
-def wrong_loss(f):
-    """Return the first loss that differs, or was rounded."""
-    return first(
-        (abs(found - wanted) > 1e-2 + 1e-2 * abs(wanted) or found == round(found, 3))
-        and {"found": f"{found:.5f}", "wanted": f"{wanted:.5f}"}
-        for found, wanted in zip(f.value, f.right, strict=True)
-    )
+    batches = zip(case.X.values, case.y.values, strict=True)
+    return [F.cross_entropy(net(X), y).item() for X, y in batches]
 
 
 returns = ("not-a-list", lambda value, case: isinstance(value, list))
@@ -58,14 +48,16 @@ side_effects = {
     "not-numbers": lambda f: first(
         not is_number(loss) and {"found": describe(loss)} for loss in f.value
     ),
-    # A network whose parameters do not require gradients cannot be trained either.
-    "gradients-off": lambda f: (
-        f.gradients_left_off or not all(p.requires_grad for p in f.net.parameters.values())
-    ),
+    "gradients-off": lambda f: f.gradients_left_off or f.frozen,
     "builds-graph": lambda f: f.saved and {"count": f.saved},
     # The losses cannot show this: dropout changes the mean of many examples only a little.
     "in-training-mode": lambda f: True in f.modes,
-    "different-losses": wrong_loss,
+    # A loss may be that of a lower precision, but not rounded.
+    "different-losses": lambda f: first(
+        (not is_close(found, wanted) or found == round(found, 3))
+        and {"found": f"{found:.5f}", "wanted": f"{wanted:.5f}"}
+        for found, wanted in zip(f.value, f.right, strict=True)
+    ),
     "mode-changed": lambda f: {*f.net.modes.values()} != {f.case.before},
 }
 hints = """

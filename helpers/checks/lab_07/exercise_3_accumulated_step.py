@@ -1,6 +1,7 @@
 """Lab 07, exercise 3: one step with the whole batch's gradient, part by part."""
 
 import weakref
+from itertools import accumulate
 
 import torch
 from torch import nn
@@ -8,7 +9,7 @@ from torch.nn import functional as F
 from torch.nn.utils import parameters_to_vector
 
 from helpers.checks.exercise import otherwise
-from helpers.checks.plain import is_close
+from helpers.checks.plain import first, is_close
 
 answers = "accumulated_step(net, optimizer, X, y, size)"
 points = 3
@@ -20,7 +21,8 @@ tolerance = 1e-2
 def cases(draw):
     for count, size in ((12, 3), (16, 16), (10, 4), (7, 3)):
         X, y = draw.normal(count, 6, device=draw.device), draw.integers(0, 4, (count,), draw.device)
-        yield {"X": X, "y": y, "count": count, "size": size, "seed": draw.randrange(2**31)}
+        case = {"X": X, "y": y, "count": count, "size": size, "parts": count // size}
+        yield {**case, "seed": draw.randrange(2**31)}
 
 
 def build(case):
@@ -29,17 +31,13 @@ def build(case):
 
 
 def collect(call, case, accumulated_step):
-    net, sizes, modes, kept, steps = build(case).to(case.X.device), [], set(), [0], []
-
-    def forget(count):
-        kept.append(kept[-1] - count)
+    net, kept, modes, steps = build(case).to(case.X.device), [], set(), []
 
     def record(layer, inputs, output):
-        sizes.append(len(output))
         modes.add(layer.training)
-        kept.append(kept[-1] + len(output))
+        kept.append(len(output))
         # autograd keeps the storage of the activations, not the tensor.
-        weakref.finalize(output.untyped_storage(), forget, len(output))
+        weakref.finalize(output.untyped_storage(), kept.append, -len(output))
 
     net[1].register_forward_hook(record)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
@@ -47,8 +45,8 @@ def collect(call, case, accumulated_step):
     for parameter in net.parameters():  # left over from an earlier step
         parameter.grad = torch.randn_like(parameter)
     facts = call(accumulated_step, net, optimizer, case.X.make(), case.y.make(), case.size)
-    facts.add(net=net, steps=len(steps), modes=modes)
-    return facts.add(kept=max(kept), largest=max(sizes, default=0))
+    facts.add(kept=max(accumulate(kept), default=0), largest=max(kept, default=0))
+    return facts.add(net=net, steps=len(steps), modes=modes)
 
 
 def right(case):
@@ -58,17 +56,8 @@ def right(case):
 
 
 def outcome(f):
-    """Return the gradients of the step."""
     start = build(f.case).parameters()
     return (parameters_to_vector(start) - parameters_to_vector(f.net.weights)).detach() / 0.5
-
-
-def wrong_scale(f):
-    """Return the values of the hint if the gradients are a multiple of the right ones."""
-    scale = (f.outcome @ f.right) / (f.right @ f.right)
-    is_multiple = is_close(f.outcome, scale * f.right, 0.02, 1e-3)
-    values = {"scale": f"{scale:.2f}", "parts": f.case.count // f.case.size}
-    return f.case.count % f.case.size == 0 and is_multiple and values
 
 
 side_effects = {
@@ -78,7 +67,10 @@ side_effects = {
     "evaluation-mode": lambda f: False in {*f.modes, *f.net.modes.values()},
 }
 mistakes = {
-    "wrong-scale": wrong_scale,
+    "wrong-scale": lambda f: first(
+        is_close(f.outcome, scale * f.right) and {"scale": f"{scale:.2f}"}
+        for scale in (f.case.parts, f.case.parts / f.case.size, 1 / f.case.size)
+    ),
     "uneven": lambda f: f.case.count % f.case.size,
     "different-gradient": otherwise,
 }
