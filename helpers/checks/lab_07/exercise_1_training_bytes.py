@@ -41,26 +41,21 @@ def right(case, size=allocated_size):
     return kept + (1 + case.states) * trained
 
 
-def texts(f):
-    return {"expected": f"{f.right:,}", "found": f"{f.value:,}"}
-
-
 returns = ("not-an-int", lambda value, case: is_int(value))
 side_effects = {
     "net-moved": lambda f: f.net.devices != ["cpu"] and {"found": f.net.devices[0]},
     "trained-changed": lambda f: f.frozen != (2 if f.case.kind == "frozen" else 0),
 }
 mistakes = {
-    "not-rounded": lambda f: f.value == right(f.case, int) and texts(f),
-    "frozen": lambda f: f.case.kind == "frozen" and texts(f),
-    "buffers": lambda f: f.case.kind == "buffers" and texts(f),
-    "states": lambda f: f.case.states and texts(f),
-    "wrong-bytes": texts,
+    "not-rounded": lambda f: f.value == right(f.case, int) and {"expected": f.right},
+    "frozen": lambda f: f.case.kind == "frozen" and {"expected": f.right},
+    "buffers": lambda f: f.case.kind == "buffers" and {"expected": f.right},
+    "states": lambda f: f.case.states and {"expected": f.right},
+    "wrong-bytes": lambda f: {"expected": f.right},
 }
 hints = """
 not-an-int: `training_bytes` returns {found}, but a number of bytes is an `int`.
     -> Use `//` to divide, and return the number itself.
-    see: Weights
 not-rounded: With {states} states, {expected} bytes are allocated, but you return {found}: the bytes
     without rounding.
     -> In which multiples does PyTorch allocate GPU memory?

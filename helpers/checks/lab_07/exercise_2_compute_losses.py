@@ -45,9 +45,7 @@ def right(case):
 returns = ("not-a-list", lambda value, case: isinstance(value, list))
 side_effects = {
     "not-one-per-batch": lambda f: len(f.value) != f.case.count and {"found": len(f.value)},
-    "not-numbers": lambda f: first(
-        not is_number(loss) and {"found": describe(loss)} for loss in f.value
-    ),
+    "not-numbers": lambda f: first({"found": describe(x)} for x in f.value if not is_number(x)),
     "gradients-off": lambda f: f.gradients_left_off or f.frozen,
     "builds-graph": lambda f: f.saved and {"count": f.saved},
     # The losses cannot show this: dropout changes the mean of many examples only a little.

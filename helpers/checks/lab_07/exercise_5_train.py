@@ -14,8 +14,7 @@ section = "Make it fit"
 
 
 def build():
-    # Always the same network and data. With others, the same training run sometimes reaches half of
-    # the loss and sometimes does not.
+    # Always the same: with other data, the same training sometimes does not halve the loss.
     torch.manual_seed(0)
     blocks = [nn.Sequential(nn.Linear(256, 256), nn.GELU()) for _ in range(4)]
     for layer, _ in blocks:

@@ -32,10 +32,8 @@ def flips_vertically(images):
 
 
 @answers.wrong("wrong-fraction")
-def flips_whole_batches_at_random(images):
-    if torch.rand(1).item() < 0.5:
-        return images.flip(3)
-    return images.clone()
+def flips_all(images):
+    return images.flip(3)
 
 
 @answers.wrong("always-half")

@@ -41,18 +41,13 @@ def by_windows(images, max_shift):
 
 @answers.wrong("wraps-around")
 def rolls_the_whole_batch(images, max_shift):
-    if max_shift == 0:
-        return images.clone()
-    down, right = torch.randint(1, max_shift + 1, (2,)).tolist()
-    return images.roll((down, right), (2, 3))
+    return images.roll(1, 3)
 
 
 @answers.wrong("uneven-shifts")
-def forgets_the_upper_end(images, max_shift):
-    if max_shift == 0:
-        return images.clone()
-    down, right = (_draw_shifts(images, -max_shift, max_shift) for _ in range(2))
-    return _shift_images(images, down, right, max_shift)
+def shifts_along_one_axis(images, max_shift):
+    down = _draw_shifts(images, -max_shift, max_shift + 1)
+    return _shift_images(images, down, torch.zeros_like(down), max_shift)
 
 
 @answers.wrong("same-shift-on-both-axes")
@@ -92,6 +87,16 @@ def loops_over_the_images(images, max_shift):
 def sets_its_own_seed(images, max_shift):
     torch.manual_seed(1)
     return by_padding_and_a_gather(images, max_shift)
+
+
+@answers.wrong("result-elsewhere")
+def computes_on_the_cpu(images, max_shift):
+    return by_padding_and_a_gather(images.cpu(), max_shift)
+
+
+@answers.wrong("input-changed")
+def writes_into_the_images(images, max_shift):
+    return images.copy_(by_padding_and_a_gather(images, max_shift))
 
 
 test_answers = answers.make_test()

@@ -10,11 +10,9 @@ answers = Answers(lab_06.exercise_4)
 
 @answers.right
 def two_lines(step, num_steps, peak_lr, warmup_steps):
-    return (
-        peak_lr * step / warmup_steps
-        if step < warmup_steps
-        else peak_lr * (num_steps - step) / (num_steps - warmup_steps)
-    )
+    if step < warmup_steps:
+        return peak_lr * step / warmup_steps
+    return peak_lr * (num_steps - step) / (num_steps - warmup_steps)
 
 
 @answers.right
@@ -25,29 +23,20 @@ def the_smaller_of_two(step, num_steps, peak_lr, warmup_steps):
 
 @answers.wrong("divides-by-zero")
 def divides_by_zero_warmup_steps(step, num_steps, peak_lr, warmup_steps):
-    return (
-        peak_lr * step / warmup_steps
-        if step <= warmup_steps
-        else peak_lr * (num_steps - step) / (num_steps - warmup_steps)
-    )
+    rising = peak_lr * step / warmup_steps
+    return min(rising, two_lines(step, num_steps, peak_lr, warmup_steps))
 
 
 @answers.wrong("wrong-warmup")
-def counts_from_one(step, num_steps, peak_lr, warmup_steps):
-    return (
-        peak_lr * (step + 1) / warmup_steps
-        if step < warmup_steps
-        else peak_lr * (num_steps - step) / (num_steps - warmup_steps)
-    )
+def starts_at_the_peak(step, num_steps, peak_lr, warmup_steps):
+    return two_lines(max(step, warmup_steps), num_steps, peak_lr, warmup_steps)
 
 
 @answers.wrong("wrong-decay")
 def ignores_the_warmup_in_the_decay(step, num_steps, peak_lr, warmup_steps):
-    return (
-        peak_lr * step / warmup_steps
-        if step < warmup_steps
-        else peak_lr * (num_steps - step) / num_steps
-    )
+    if step < warmup_steps:
+        return peak_lr * step / warmup_steps
+    return peak_lr * (num_steps - step) / num_steps
 
 
 @answers.wrong("not-a-rate")

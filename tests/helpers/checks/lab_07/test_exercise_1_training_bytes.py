@@ -68,12 +68,7 @@ def forgets_the_gradients(net, states):
 
 @answers.wrong("wrong-bytes")
 def counts_a_shared_weight_twice(net, states):
-    total = 0
-    for module in net.modules():
-        for parameter in module.parameters(recurse=False):
-            total += (2 + states if parameter.requires_grad else 1) * block(parameter.nbytes)
-        total += bytes_of(module.buffers(recurse=False))
-    return total
+    return sum(with_two_sums(layer, states) for layer in net)
 
 
 @answers.wrong("not-an-int")

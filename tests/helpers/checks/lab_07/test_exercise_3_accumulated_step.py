@@ -27,20 +27,18 @@ def with_weighted_means(net, optimizer, X, y, size):
 
 
 @answers.wrong("too-large")
-def takes_the_size_as_the_number_of_parts(net, optimizer, X, y, size):
+def takes_the_whole_batch(net, optimizer, X, y, size):
     optimizer.zero_grad()
-    for part_X, part_y in zip(X.chunk(size), y.chunk(size), strict=True):
-        (F.cross_entropy(net(part_X), part_y, reduction="sum") / len(X)).backward()
+    F.cross_entropy(net(X), y).backward()
     optimizer.step()
 
 
 @answers.wrong("all-activations-kept")
-def keeps_each_graph_after_backward(net, optimizer, X, y, size):
+def adds_the_losses_before_backward(net, optimizer, X, y, size):
     optimizer.zero_grad()
-    losses = []
-    for part, labels in zip(X.split(size), y.split(size), strict=True):
-        losses.append(F.cross_entropy(net(part), labels, reduction="sum") / len(X))
-        losses[-1].backward(retain_graph=True)
+    parts = zip(X.split(size), y.split(size), strict=True)
+    sums = [F.cross_entropy(net(part), labels, reduction="sum") for part, labels in parts]
+    (sum(sums) / len(X)).backward()
     optimizer.step()
 
 
