@@ -5,13 +5,13 @@ from helpers.checks.exercise import Lab
 lab = Lab(
     __name__,
     "06_cifar10_in_seconds",
-    seconds=20,
+    seconds=30,
     section="Images that never leave the device",
     hints="""
     not-images: `{name}` returns {found}, but it should return images of {given}.
         -> Dtype, shape and the order of the dimensions stay as they are: images, channels, rows,
         columns.
-    elsewhere: The images are on {given}, but the result of `{name}` is on {found}.
+    result-elsewhere: The images are on {given}, but the result of `{name}` is on {found}.
         -> A batch on the GPU should stay there. How can your code find out which device to use?
     copied: Your function copies {bytes} bytes between devices.
         -> Random numbers can be drawn on the device where they are needed. Which call draws them,
@@ -22,8 +22,6 @@ lab = Lab(
         images {many}.
         -> On a GPU, each operation is a kernel launch with its own cost. Where does your code loop
         over single images?
-    same-for-all-images: In one batch, {what}: all images get the same treatment.
-        -> One random number per batch is not one random number per image. How many do you draw?
     not-random: Two calls with the same images return the same result.
         -> Each epoch should see new variations. Where does your code fix its random numbers?
     """,

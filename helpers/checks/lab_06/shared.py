@@ -2,48 +2,36 @@
 
 import torch
 
-from helpers.checks.plain import describe, is_equal, is_tensor
+from helpers.checks.exercise import STANDARD, STANDARD_COSTS
+from helpers.checks.plain import is_equal, is_tensor, plain
 from helpers.language import translate
 
 
-def make_images(case):
-    """Return the images of a case, `(N, 3, H, W)`, on the CPU."""
-    generator = torch.Generator().manual_seed(case.seed)
-    return torch.randn(case.shape, generator=generator)
+def make_case(draw, images, *others):
+    given = translate("{dtype} and shape {shape}", dtype=images.dtype, shape=images.shape)
+    case = {"images": images, "device": images.device, "count": len(images.values), "given": given}
+    return {**case, "others": others, "seed": draw.randrange(2**31), "calls": 6, "small": 16}
 
 
-def augment(call, case, function):
-    """Call the augmentation six times, and count its operations for few and many images."""
-    images = make_images(case).to(case.device)
-    calls = []
-    for seed in range(case.seed, case.seed + 6):
-        torch.manual_seed(seed)
-        calls.append(call(function, images, *case.others))
-    counts = [call(function, x, *case.others).calls for x in (images[:16], images)]
-    facts = calls[0].add(after=images, second=calls[1].value)
-    if is_tensor(facts.value) and facts.value.shape == case.shape:
-        changed = [(each.result != images).flatten(1).any(1).sum().item() for each in calls]
-        facts.add(changed=changed)
-    return facts.add(few=counts[0], many=counts[1], small=16, large=len(images))
+def collect(call, case, function):
+    """Call the augmentation repeatedly, and count its operations for few and many images."""
+    images, calls = case.images.make(), []
+    for each in [images] * case.calls + [images[: case.small]]:
+        torch.manual_seed(case.seed + len(calls))
+        calls.append(call(function, each, *case.others))
+    facts = calls[0].add(results=[each.value for each in calls[:-1]])
+    facts.arguments = {"images": plain(images)}
+    return facts.add(few=calls[-1].calls, many=facts.calls, large=case.count)
 
 
-def wrong_kind(f):
-    images = make_images(f.case)
-    if is_tensor(f.value) and (f.value.shape, f.value.dtype) == (f.case.shape, images.dtype):
-        return None
-    given = translate("{dtype} and shape {shape}", dtype=images.dtype, shape=f.case.shape)
-    return {"found": describe(f.value), "given": given}
+def form(tensor):
+    return tensor.shape, tensor.dtype
 
 
-side_effects = {
-    "input-changed": lambda f: not is_equal(f.after.values, make_images(f.case)),
-    "not-images": wrong_kind,
-    "elsewhere": lambda f: (
-        f.value.device != f.case.device and {"given": f.case.device, "found": f.value.device}
-    ),
-    "copied": lambda f: f.copies and {"bytes": f.bytes_copied},
-}
+returns = ("not-images", lambda value, case: is_tensor(value) and form(value) == form(case.images))
+side_effects = {id: STANDARD[id] for id in ("result-elsewhere", "input-changed")}
 costs = {
-    "not-random": lambda f: is_equal(f.value, f.second),
+    "not-random": lambda f: is_equal(*f.results[:2]),
     "one-by-one": lambda f: f.many >= 2 * f.few,
+    "copied": STANDARD_COSTS["copied"],
 }

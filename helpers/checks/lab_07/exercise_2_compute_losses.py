@@ -4,8 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from helpers.checks.lab_07.shared import PeakMeter
-from helpers.checks.plain import describe, first, is_number, is_tensor
+from helpers.checks.plain import describe, first, is_close, is_number
 
 answers = "compute_losses(net, batches)"
 points = 2
@@ -15,12 +14,9 @@ section = "Leaks"
 
 def cases(draw):
     for training in (True, False):
-        batches = [
-            (draw.normal(128, 32, device=draw.device), draw.integers(0, 5, (128,), draw.device))
-            for _ in range(draw.randint(3, 5))
-        ]
-        case = {"before": training, "seed": draw.randrange(2**31), "device": draw.device}
-        yield {**case, "batches": batches, "count": len(batches)}
+        case = {"before": training, "seed": draw.randrange(2**31), "count": draw.randint(3, 5)}
+        X = draw.normal(case["count"], 128, 32, device=draw.device)
+        yield {**case, "X": X, "y": draw.integers(0, 5, X.shape[:2], draw.device)}
 
 
 def build(case):
@@ -29,58 +25,44 @@ def build(case):
 
 
 def collect(call, case, compute_losses):
-    net, saved, modes = build(case).to(case.device).train(case.before), [], set()
-    batches = [(X.make(), y.make()) for X, y in case.batches]
+    net, saved, modes = build(case).to(case.X.device).train(case.before), [], set()
     net[2].register_forward_hook(lambda layer, *_: modes.add(layer.training))
-
-    def pack(tensor):
-        saved.append(tensor.nbytes)
-        return tensor.detach()
-
-    with (
-        torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor),
-        PeakMeter() as meter,
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda tensor: saved.append(tensor.nbytes) or tensor.detach(), lambda tensor: tensor
     ):
+        batches = list(zip(case.X.make(), case.y.make(), strict=True))
         facts = call(compute_losses, net, batches, watch=False)
-    return facts.add(net=net, modes=modes, saved=len(saved), kept=f"{meter.live:,}")
+    frozen = not all(parameter.requires_grad for parameter in net.parameters())
+    return facts.add(net=net, modes=modes, saved=len(saved), frozen=frozen)
 
 
 def right(case):
     net = build(case).eval()
-    return [F.cross_entropy(net(X.values), y.values).item() for X, y in case.batches]
-
-
-def wrong_loss(f):
-    """Return the first loss that differs, or was rounded."""
-    return first(
-        (abs(found - wanted) > 1e-2 + 1e-2 * abs(wanted) or found == round(found, 3))
-        and {"found": f"{found:.5f}", "wanted": f"{wanted:.5f}"}
-        for found, wanted in zip(f.value, f.right, strict=True)
-    )
+    batches = zip(case.X.values, case.y.values, strict=True)
+    return [F.cross_entropy(net(X), y).item() for X, y in batches]
 
 
 returns = ("not-a-list", lambda value, case: isinstance(value, list))
 side_effects = {
     "not-one-per-batch": lambda f: len(f.value) != f.case.count and {"found": len(f.value)},
-    "keeps-graph": lambda f: any(is_tensor(loss) and loss.requires_grad for loss in f.value),
-    "not-numbers": lambda f: first(
-        not is_number(loss) and {"found": describe(loss)} for loss in f.value
-    ),
+    "not-numbers": lambda f: first({"found": describe(x)} for x in f.value if not is_number(x)),
+    "gradients-off": lambda f: f.gradients_left_off or f.frozen,
     "builds-graph": lambda f: f.saved and {"count": f.saved},
     # The losses cannot show this: dropout changes the mean of many examples only a little.
     "in-training-mode": lambda f: True in f.modes,
-    "different-losses": wrong_loss,
+    # A loss may be that of a lower precision, but not rounded.
+    "different-losses": lambda f: first(
+        (not is_close(found, wanted) or found == round(found, 3))
+        and {"found": f"{found:.5f}", "wanted": f"{wanted:.5f}"}
+        for found, wanted in zip(f.value, f.right, strict=True)
+    ),
     "mode-changed": lambda f: {*f.net.modes.values()} != {f.case.before},
-    "gradients-off": lambda f: f.gradients_left_off,
-    "parameters-frozen": lambda f: not all(p.requires_grad for p in f.net.parameters.values()),
 }
 hints = """
 not-a-list: `compute_losses` returns {found}, but it should return a list.
     -> Start with an empty list, and append to it for each batch.
 not-one-per-batch: There are {count} batches, but the list has {found} losses.
     -> Which line appends, and how often does it run?
-keeps-graph: A loss in your list still has its graph: the list keeps {kept} bytes.
-    -> A loss refers to everything that its gradient would need. What can you append instead?
 not-numbers: The list contains {found}, but it should contain Python numbers.
     -> Which method of a tensor with one element returns its number?
 builds-graph: Only numbers are left at the end, but during the loop autograd kept {count} tensors.
@@ -94,6 +76,4 @@ mode-changed: Before the call, `net.training` was {before}; after the call, it i
 gradients-off: After `compute_losses`, gradients are turned off everywhere: the next training step
     would fail.
     -> Use a `with` block, which restores the setting at its end.
-parameters-frozen: After `compute_losses`, parameters of the network have `requires_grad=False`.
-    -> Do not change the network. Which `with` block turns gradients off temporarily?
 """

@@ -7,11 +7,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class PeakMeter(TorchDispatchMode):
-    """Counts the bytes of all tensors that a block creates, on any device.
+    """Counts the bytes of the tensors that a block creates: those that exist are `live`.
 
-    `live` is the total size of the tensors that still exist, and `peak` is its maximum. Library
-    workspaces and tensors from before the block are not counted, so that the numbers are the same
-    on every machine.
+    `peak` is the maximum. Library workspaces do not count: they differ between machines.
     """
 
     def __init__(self, *excluded):
