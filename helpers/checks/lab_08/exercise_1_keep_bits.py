@@ -15,7 +15,7 @@ TIES = 20
 
 def cases(draw):
     for device in draw.devices:
-        for mantissa in (1, draw.randint(2, 8), draw.randint(9, 22)):
+        for mantissa in (1, draw.randint(2, 8), draw.randint(9, 20)):
             steps = draw.integers(0, 2**mantissa, (TIES,)).values.double()
             signs = 2.0 * draw.integers(0, 2, (TIES,)).values - 1
             ties = (signs * (1 + (steps + 0.5) / 2**mantissa)).float()
