@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.checks.plain import first, is_close, is_equal, is_tensor
+from helpers.checks.plain import PlainTensor, first, is_equal, is_tensor
 
 answers = "ring_all_reduce(tensors, send)"
 points = 4
@@ -20,57 +20,48 @@ def cases(draw):
 
 
 def collect(call, case, ring_all_reduce):
-    devices, sent, wrong = [tensor.device for tensor in case.tensors], [0] * case.n, []
-
     def run(added):
+        sent, wrong, tensors = [0] * case.n, [], [tensor.make() for tensor in case.tensors]
+
         def send(source, target, tensor):
             if target != (source + 1) % case.n:
                 wrong.append({"source": source, "target": target})
-            if not isinstance(tensor, torch.Tensor):
-                raise TypeError(f"only tensors can be sent, not {type(tensor).__name__}")
             sent[source] += tensor.nbytes
-            return tensor.detach().clone().to(devices[target % case.n]) + added
+            return tensor.detach().clone().to(case.tensors[target % case.n].device) + added
 
-        return call(
-            ring_all_reduce, tensors := [tensor.make() for tensor in case.tensors], send
-        ), tensors
+        facts = call(ring_all_reduce, tensors, send)
+        return facts.add(after=tensors, sent=sent, wrong_targets=wrong)
 
-    facts, tensors = run(0)
-    facts.add(tensors_after=tensors, sent=sent, neighbors=wrong)
     # Every number of a sum depends on at least one message: all of them must change with these.
-    return facts.add(other=run(1)[0].value if case.n > 1 else None)
+    return run(0).add(other=run(1).value)
 
 
 def right(case):
-    return sum(tensor.values for tensor in case.tensors)
+    total = sum(tensor.values for tensor in case.tensors)
+    return [PlainTensor(total, tensor.device) for tensor in case.tensors]
 
 
-def is_list_of_tensors(value, case):
-    return isinstance(value, list) and len(value) == case.n and all(map(is_tensor, value))
-
-
-def wrong_sums(f):
-    """Return the processes without the sum, with their results."""
-    return [(rank, x) for rank, x in enumerate(f.value) if not is_close(x, f.right, 0, 0)]
-
-
-returns = ("not-a-list", is_list_of_tensors)
-side_effects = {
-    "not-a-neighbor": lambda f: f.neighbors and f.neighbors[0],
+returns = (
+    "not-a-list",
+    lambda x, case: isinstance(x, list) and len(x) == case.n and all(map(is_tensor, x)),
+)
+side_effects = {"not-a-neighbor": lambda f: first(f.wrong_targets)}
+mistakes = {
     "elsewhere": lambda f: first(
         x.device != y.device and {"rank": rank, "found": x.device, "wanted": y.device}
-        for rank, (x, y) in enumerate(zip(f.value, f.case.tensors, strict=True))
+        for rank, (x, y) in enumerate(zip(f.value, f.right, strict=True))
     ),
-    "the-mean": lambda f: first(
-        is_close(x.values * f.case.n, f.right) and {"rank": rank} for rank, x in wrong_sums(f)
+    "different-sum": lambda f: first(
+        not is_equal(f.value[rank], total) and {"rank": rank} for rank, total in enumerate(f.right)
     ),
-    "different-sum": lambda f: first({"rank": rank} for rank, _ in wrong_sums(f)),
-    "input-changed": lambda f: not is_equal(f.tensors_after, f.case.tensors),
+}
+costs = {
+    "input-changed": lambda f: not is_equal(f.after, f.case.tensors),
     "too-many-bytes": lambda f: max(f.sent) > f.case.exact and {"found": max(f.sent)},
     "not-sent": lambda f: min(f.sent) < f.case.exact and {"found": min(f.sent)},
     "not-received": lambda f: (
         f.case.n > 1
-        and any((x.values == y.values).any() for x, y in zip(f.other, f.value, strict=True))
+        and any((x.values == y.values).any() for x, y in zip(f.other, f.right, strict=True))
     ),
 }
 hints = """
@@ -81,8 +72,6 @@ not-a-neighbor: With {n} processes, process {source} sends to process {target}.
     neighbor?
 elsewhere: The result of process {rank} is on {found}, but this process works on {wanted}.
     -> `send` returns the tensor on the device of the receiver. What do you combine it with?
-the-mean: With {n} processes, process {rank} has the mean, but it should have the sum.
-    -> The caller divides if the mean is needed. What is left to return?
 different-sum: With {n} processes, the result of process {rank} is not the sum.
     -> Follow one chunk on paper: which process adds its numbers in which round? Is a chunk sent
     before or after it has been added to?
