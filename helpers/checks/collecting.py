@@ -12,7 +12,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import simulated_cuda
 from helpers.checks.limits import CodeLimits, OutOfMemory, OutOfTime
-from helpers.checks.machines import machine_for_checks
 from helpers.checks.plain import PlainTensor, describe, one_line, plain
 from helpers.checks.sandbox import (
     ExitCalled,
@@ -120,7 +119,9 @@ class Collector:
         self._stack = ExitStack()
 
     def __enter__(self) -> "Collector":
-        self._stack.enter_context(machine_for_checks())
+        if simulated_cuda.is_enabled() or not torch.cuda.is_available():
+            # With a single device, a check could not find a tensor on the wrong device.
+            self._stack.enter_context(simulated_cuda.visible_devices(2))
         self._stack.enter_context(sandbox(self._printed))
         # The tensors in a check are small, so more threads would only add overhead.
         torch.set_num_threads(1)

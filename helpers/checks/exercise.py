@@ -25,7 +25,8 @@ from helpers.explain.source import is_library
 from helpers.language import section_title, translate
 
 # A row's predicate returns a true value if its mistake was made; a dictionary has values for the
-# hint's placeholders. `facts.case` is the case and `facts.right` the expected value.
+# hint's placeholders. `facts.case` is the case and `facts.right` the expected value. A row may also
+# be `True`.
 Predicate = Callable[[Facts], Any]
 
 
@@ -82,11 +83,6 @@ class Verdict:
         return self.mistake and self.mistake.hint.id
 
 
-def otherwise(facts: Facts) -> bool:
-    """Return True: the predicate of the last row of `mistakes`."""
-    return True
-
-
 # Questions that the engine asks in this order, before an exercise's own rows, if the exercise has a
 # hint with this id.
 STANDARD: dict[str, Predicate] = {
@@ -137,7 +133,7 @@ class Exercise:
     - `tolerance`: the relative error that a number or tensor may have (default: none).
     - `wrong_outcomes`: for the ids of hints, functions of the case that return the outcome of a
       mistake, as `right` returns that of a right answer.
-    - `mistakes`: other rows for an answer that is not right; the last one is `otherwise`.
+    - `mistakes`: other rows for an answer that is not right; the last one is for all others.
     - `costs`: rows for an answer that is right.
 
     `tries` counts the attempts up to the first right answer, `hint_counts` how often each hint was
@@ -240,7 +236,7 @@ class Exercise:
         found = facts.value if facts.outcome is None else facts.outcome
         general = {"name": facts.name or self.names[0], "found": found}
         hint = self.hints.get(id) or GENERAL[id]
-        return hint.fill(general | facts.own | dict(facts.case) | values)
+        return hint.fill(general | dict(facts.case) | facts.own | values)
 
     def _find_mistake(self, facts: Facts) -> tuple[str, dict[str, Any]] | None:
         """Return the id of a hint, and values for its placeholders."""
@@ -264,7 +260,8 @@ class Exercise:
                 for id, wrong_outcome in self._table("wrong_outcomes").items():
                     if self._is_outcome(facts, wrong_outcome(facts.case)):
                         return id, {}
-                return _first_row(self._table("mistakes"), facts)
+                mistakes = self._table("mistakes")
+                return _first_row(mistakes, facts) or ([*mistakes][-1], {})
         return _first_row(self._table("costs") | self._standard(STANDARD_COSTS), facts)
 
     def _is_outcome(self, facts: Facts, expected: Any) -> bool:
@@ -310,7 +307,7 @@ class Exercise:
 
 def _first_row(rows: Mapping[str, Predicate], facts: Facts) -> tuple[str, dict[str, Any]] | None:
     for id, predicate in rows.items():
-        if result := predicate(facts):
+        if result := predicate is True or predicate(facts):
             return id, result if isinstance(result, dict) else {}
     return None
 

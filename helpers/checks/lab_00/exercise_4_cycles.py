@@ -1,6 +1,5 @@
 """Lab 00, exercise 4: the cycles that a program takes for a list of n numbers."""
 
-from helpers.checks.exercise import otherwise
 from helpers.checks.plain import is_int
 
 answers = "cycles(n)"
@@ -24,7 +23,7 @@ wrong_outcomes = {
     "one-missing": lambda case: 12 + 10 * case.n,
     "last-test-missing": lambda case: 11 + 10 * case.n,
 }
-mistakes = {"wrong-cycles": otherwise}
+mistakes = {"wrong-cycles": True}
 hints = """
 not-a-whole-number: `cycles` returns {what}, but it should return an int.
     -> Every instruction takes a whole number of cycles.

@@ -2,7 +2,6 @@
 
 import torch
 
-from helpers.checks.exercise import otherwise
 from helpers.checks.plain import PlainTensor, first, is_tensor
 
 answers = "move_all(tensors, device)"
@@ -47,7 +46,7 @@ mistakes = {
     "dtype-changed": lambda f: each(
         f, lambda old, new: old.dtype != new.dtype and {"before": old.dtype, "after": new.dtype}
     ),
-    "wrong-numbers": otherwise,
+    "wrong-numbers": True,
 }
 costs = {
     "needless-copy": lambda f: each(

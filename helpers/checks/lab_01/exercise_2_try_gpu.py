@@ -2,9 +2,8 @@
 
 import torch
 
-from helpers.checks.exercise import otherwise
-from helpers.checks.machines import machine
 from helpers.checks.plain import describe, first, format_gpu_count
+from simulated_cuda import visible_devices
 
 answers = "try_gpu(i=0), try_all_gpus()"
 points = 3
@@ -19,7 +18,7 @@ def cases(draw):
 
 
 def collect(call, case, try_gpu, try_all_gpus):
-    with machine(case.count):
+    with visible_devices(case.count):
         if case.i == "all":
             return call(try_all_gpus)
         return call(try_gpu, *([] if case.i == "" else [case.i]))
@@ -41,7 +40,7 @@ mistakes = {
     "empty-list": lambda f: f.value == [],
     "wrong-list": lambda f: f.case.i == "all" and {"found": ", ".join(map(str, f.value))},
     "no-fallback": lambda f: (f.case.i or 0) >= max(f.case.count, 1),
-    "wrong-gpu": otherwise,
+    "wrong-gpu": True,
 }
 hints = """
 not-a-device: `{name}` returns {what}, but it should return a `torch.device`.

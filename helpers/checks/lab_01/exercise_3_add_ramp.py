@@ -2,7 +2,6 @@
 
 import torch
 
-from helpers.checks.exercise import otherwise
 from helpers.checks.plain import is_tensor
 
 answers = "add_ramp(X)"
@@ -29,7 +28,7 @@ def right(case):
 
 
 returns = ("not-a-tensor", lambda value, case: is_tensor(value))
-mistakes = {"wrong-ramp": otherwise}
+mistakes = {"wrong-ramp": True}
 hints = """
 not-a-tensor: `add_ramp` returns {what}, but it should return a tensor of shape {shape}.
     -> What do you return: the sum, or an intermediate result?

@@ -4,7 +4,6 @@ import math
 
 import torch
 
-from helpers.checks.exercise import otherwise
 from helpers.checks.plain import is_int
 
 answers = "gpu_bytes(shape, dtype)"
@@ -45,7 +44,7 @@ wrong_outcomes = {
 }
 mistakes = {
     "wrong-blocks": lambda f: f.value % 512 == 0 and abs(f.value - exact(f.case)) <= 512,
-    "wrong-bytes": otherwise,
+    "wrong-bytes": True,
 }
 hints = """
 not-a-whole-number: `gpu_bytes` returns {what}, but it should return a number of bytes as an int.

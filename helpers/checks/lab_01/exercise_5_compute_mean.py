@@ -2,7 +2,6 @@
 
 import torch
 
-from helpers.checks.exercise import otherwise
 from helpers.checks.plain import PlainTensor, is_number
 
 answers = "compute_mean(batches)"
@@ -31,7 +30,7 @@ def mean_of_means(case):
 
 returns = ("not-a-number", lambda value, case: is_number(value))
 wrong_outcomes = {"mean-of-means": mean_of_means}
-mistakes = {"wrong-mean": otherwise}
+mistakes = {"wrong-mean": True}
 costs = {
     "many-fetches": lambda f: f.waits > 1 and {"batches": len(f.case.batches), "fetched": f.waits}
 }

@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.checks.exercise import STANDARD, otherwise
+from helpers.checks.exercise import STANDARD
 from helpers.checks.plain import PlainTensor, is_tensor
 
 answers = "build_batch(table, rows, extra)"
@@ -31,7 +31,7 @@ def copied(f):
 
 returns = ("not-a-batch", lambda value, case: is_tensor(value) and value.shape == case.shape)
 side_effects = {"input-changed": STANDARD["input-changed"]}
-mistakes = {"wrong-rows": otherwise}
+mistakes = {"wrong-rows": True}
 costs = {"copies-more": lambda f: (n := copied(f)) > f.case.few and {"bytes": n, "rows": 5}}
 hints = """
 copies-more: For {rows} rows, your function copies {bytes:,} bytes to {device}. The rows take

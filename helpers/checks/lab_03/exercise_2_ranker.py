@@ -3,7 +3,6 @@
 import torch
 from torch import nn
 
-from helpers.checks.exercise import otherwise
 from helpers.checks.plain import describe, first
 
 answers = "Ranker(features, classes)"
@@ -61,7 +60,7 @@ side_effects = {
         name != "mean" and f.net.gradients.get(name) is None and {"name": name} for name in f.saved
     ),
 }
-mistakes = {"different-scores": otherwise}
+mistakes = {"different-scores": True}
 hints = """
 plain-tensor: After `net.to(...)`, `net.{name}` is still on {found}: the module does not move it.
     -> To the module, it is a plain attribute. Which kinds of tensors does a module register, and

@@ -3,7 +3,6 @@
 import torch
 from torch import nn
 
-from helpers.checks.exercise import otherwise
 from helpers.checks.plain import first, is_tensor, plain
 
 answers = "Recurrent(inputs, hidden)"
@@ -66,7 +65,7 @@ side_effects = {
         for state in f.value
     )
 }
-mistakes = {"different-scores": otherwise}
+mistakes = {"different-scores": True}
 hints = """
 one-device-only: `net` works on {works}, but not after `net.to({fails})`.
     -> Does your `forward` name a device, or use one that was stored earlier? What can tell it the

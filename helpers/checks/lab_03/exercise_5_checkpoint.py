@@ -6,10 +6,9 @@ from tempfile import TemporaryDirectory
 import torch
 
 from helpers.checks.collecting import Case
-from helpers.checks.exercise import otherwise
 from helpers.checks.lab_03.shared import build, contents, differing, left_behind, take_steps
-from helpers.checks.machines import machine
 from helpers.checks.plain import format_gpu_count, plain
+from simulated_cuda import visible_devices
 
 answers = "save_checkpoint(path, net, optimizer, epoch), load_checkpoint(path, net, optimizer)"
 points = 3
@@ -30,7 +29,7 @@ def cases(draw):
 def collect(call, case, save_checkpoint, load_checkpoint):
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path, saves, as_cpu = Path(folder, "checkpoint.pt"), [], {"map_location": "cpu"}
-        with machine(2):
+        with visible_devices(2):
             net, optimizer = build(case, case.saved)
             # When the first checkpoint is loaded, training has continued, and a newer one exists.
             for epoch in (case.epoch, case.epoch + 2):
@@ -44,7 +43,7 @@ def collect(call, case, save_checkpoint, load_checkpoint):
                 if facts.error or not net.training or facts.net.devices != [case.saved]:
                     return facts
                 path.replace(Path(folder, f"{epoch}.pt"))  # the loading program has another path
-        with machine(case.count):
+        with visible_devices(case.count):
             net, optimizer = build(Case(case, seed=case.seed + 1), case.wanted)
             before, path = net.train(case.count > 0).training, Path(folder, f"{case.epoch}.pt")
             facts = call(load_checkpoint, path, net, optimizer, may_fail=True)
@@ -68,7 +67,7 @@ side_effects = {
     "optimizer-not-restored": lambda f: differing(f.state, f.first["state"]),
     "state-not-moved": lambda f: left_behind(f.state, f.case.wanted),
 }
-mistakes = {"wrong-epoch": otherwise}
+mistakes = {"wrong-epoch": True}
 hints = """
 needs-its-gpu: On a machine with {gpus}, `load_checkpoint` cannot read what was saved on {saved}: it
     raises {error}.

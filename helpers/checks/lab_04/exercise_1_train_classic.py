@@ -3,11 +3,10 @@
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.exercise import otherwise
-from helpers.checks.machines import machine
 from helpers.checks.plain import PlainModule, are_close
 from helpers.language import translate
 from helpers.networks import ClassicNet
+from simulated_cuda import visible_devices
 
 answers = "train_classic(net, batches)"
 points = 3
@@ -31,7 +30,7 @@ def build(case):
 def collect(call, case, train_classic):
     (net, batches), calls = build(case), []
     net.register_forward_pre_hook(lambda net, args: calls.append((args[0].device, net.training)))
-    with machine(case.gpus):
+    with visible_devices(case.gpus):
         facts = call(train_classic, net, batches, may_fail=True)
     return facts.add(net=net, devices={str(d) for d, _ in calls}, modes={mode for _, mode in calls})
 
@@ -66,7 +65,7 @@ side_effects = {
     ),
     "not-trained": lambda f: are_close(f.net, build(f.case)[0].parameters()),
 }
-mistakes = {"different-training": otherwise}
+mistakes = {"different-training": True}
 costs = {"different-training": lambda f: False in f.modes}
 hints = """
 not-the-network: `train_classic` returns {what}, but it should return the trained network.

@@ -2,10 +2,9 @@
 
 import torch
 
-from helpers.checks.exercise import otherwise
 from helpers.checks.lab_05.simulated_queue import Queue, simulated
-from helpers.checks.machines import machine
 from helpers.checks.plain import is_number
+from simulated_cuda import visible_devices
 
 answers = "seconds_per_call(call, device, runs)"
 points = 3
@@ -40,7 +39,7 @@ def time_calls(call, case, seconds_per_call, runs):
 def collect(call, case, seconds_per_call):
     if case.device == "cpu":
         queue, cpu = Queue(), torch.device("cpu")
-        with machine(0), simulated(queue, seconds_per_call, has_gpu=False):
+        with visible_devices(0), simulated(queue, seconds_per_call, has_gpu=False):
             facts = call(seconds_per_call, lambda: queue.compute(0.003), cpu, case.runs)
         return facts.add(sleeps=False, calls=1, others=0)
     # With another number of runs too, so that a fixed number of calls is found.
@@ -70,7 +69,7 @@ mistakes = {
     "not-the-median": lambda f: (
         f.case.runs == 5 and {"runs": ", ".join(f"{1000 * s:.1f}" for s in f.seconds[-5:])}
     ),
-    "wrong-time": otherwise,
+    "wrong-time": True,
 }
 hints = """
 not-a-number: `seconds_per_call` returns {what}, but it should return a number of seconds.

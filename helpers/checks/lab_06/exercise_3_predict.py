@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from helpers.checks.exercise import STANDARD, otherwise
+from helpers.checks.exercise import STANDARD
 from helpers.checks.plain import is_tensor, plain
 
 answers = "predict(net, images)"
@@ -49,7 +49,7 @@ side_effects = {
     "tracks-gradients": lambda f: True in f.tracked,
     "gradients-left-off": lambda f: f.gradients_left_off,
 }
-mistakes = {"different-logits": otherwise}
+mistakes = {"different-logits": True}
 hints = """
 not-logits: `predict` returns {found}, but it should return the logits, of shape {shape}.
     -> Return the output of the network, averaged; do not choose a class yet.

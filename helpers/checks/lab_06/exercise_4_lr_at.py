@@ -1,6 +1,5 @@
 """Lab 06, exercise 4: linear warmup, then linear decay."""
 
-from helpers.checks.exercise import otherwise
 from helpers.checks.plain import is_number
 
 answers = "lr_at(step, num_steps, peak_lr, warmup_steps)"
@@ -29,7 +28,7 @@ errors = {"divides-by-zero": lambda f: "ZeroDivisionError" in f.error.types}
 returns = ("not-a-rate", lambda value, case: is_number(value))
 mistakes = {
     "wrong-warmup": lambda f: f.case.step < f.case.warmup_steps,
-    "wrong-decay": otherwise,
+    "wrong-decay": True,
 }
 hints = """
 not-a-rate: `lr_at` returns {found}, but it should return a number.

@@ -1,6 +1,5 @@
 """Lab 09, exercise 1: the indices of one process."""
 
-from helpers.checks.exercise import otherwise
 from helpers.checks.plain import is_int
 
 answers = "share(order, rank, world_size)"
@@ -25,7 +24,7 @@ def right(case):
 returns = ("not-a-list", lambda value, case: isinstance(value, list) and all(map(is_int, value)))
 mistakes = {
     "too-few": lambda f: len(f.value) < f.case.count,
-    "different-examples": otherwise,
+    "different-examples": True,
 }
 hints = """
 not-a-list: `share` returns {found}, but it should return a list of indices.

@@ -7,13 +7,13 @@ from types import ModuleType
 
 import pytest
 import torch
-from tests.course.reports.test_pages import contrast
 
 import simulated_cuda
 from helpers.checks import check_box
 from helpers.checks.check_box import CHECK_TYPE, CheckFailed
 from helpers.checks.exercise import Exercise, Lab, otherwise
 from helpers.checks.plain import is_int
+from tests.course.reports.test_pages import contrast
 
 HINTS = """
 too-small: `double` gives {found}.

@@ -10,7 +10,7 @@ from torch.nn import functional
 from helpers.checks import lab_02
 from helpers.checks.collecting import Facts
 from helpers.checks.lab_02 import exercise_2_moves
-from helpers.checks.machines import machine
+from simulated_cuda import visible_devices
 from tests.helpers.checks.answers import Answers
 
 RIGHT = {
@@ -68,7 +68,7 @@ def test_verdict_agrees_with_the_real_line(line):
     code, devices = exercise_2_moves.LINES[line]
     for name, device in itertools.product(devices, exercise_2_moves.DEVICES):
         place = None
-        with suppress(RuntimeError, TypeError), machine(2):
+        with suppress(RuntimeError, TypeError), visible_devices(2):
             tensors = {key: TENSORS.get(key, torch.zeros(9, 2)).to(devices[key]) for key in devices}
             tensors[name] = tensors[name].to(device)
             place = str(eval(code.partition(" = ")[2], {"F": functional}, tensors).device)
