@@ -1,7 +1,5 @@
 """The command `python -m simulated_cuda`, which runs a program with simulated GPUs."""
 
-from __future__ import annotations
-
 import argparse
 import runpy
 import sys

@@ -6,8 +6,6 @@ runs an operation in full precision, this module converts its arguments; if only
 autocast is off (aten/src/ATen/autocast_mode.h and autocast_mode.cpp).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Device and dtype checks of convolutions. The error depends on the kernel that CUDA selects."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Replacements for the device and memory functions of `torch.cuda` and `torch.accelerator`."""
 
-from __future__ import annotations
-
 import gc
 from collections import OrderedDict
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Operations that fail only on CUDA, or that raise another error there than on the CPU."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from typing import Any

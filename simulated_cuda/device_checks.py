@@ -5,8 +5,6 @@ the device of every argument with the first one's, in a wrapper that PyTorch gen
 its error messages come from the operation's schema.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ therefore has the same lifetime as the memory it describes, even if only a view 
 graph references that memory.
 """
 
-from __future__ import annotations
-
 import threading
 from weakref import ref
 

@@ -3,8 +3,6 @@
 A generator returns the same numbers as the CPU's generator with that seed, not those of a real GPU.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -4,8 +4,6 @@ PyTorch's autograd engine computes gradients in C++, where no mode can intercept
 is therefore set when Python code first accesses them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from inspect import getattr_static
 from typing import Any

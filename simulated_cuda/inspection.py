@@ -4,8 +4,6 @@ Other libraries read a tensor through a DLPack capsule. That of a GPU tensor is 
 it would have the CPU as its device, so that a missing `.cpu()` would not raise an error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Installing the simulated GPU in PyTorch, and removing it."""
 
-from __future__ import annotations
-
 import functools
 import sys
 import threading

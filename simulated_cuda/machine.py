@@ -1,7 +1,5 @@
 """The simulated devices: their number, the current device, and the memory of each device."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Only sizes and addresses are tracked; the data of the tensors is in CPU memory. 
 bytes. The rules follow c10/cuda/CUDACachingAllocator.cpp with default settings and one stream.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 from bisect import bisect_left, insort

@@ -4,8 +4,6 @@
 message of the installed version is used.
 """
 
-from __future__ import annotations
-
 import torch
 
 # The names of integer dtypes in PyTorch's messages.

@@ -4,8 +4,6 @@ One move at a time is removed from a copy of the project, and the tests run with
 they still pass, no test detects this mistake before the program runs on a real GPU.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import re

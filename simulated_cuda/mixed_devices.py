@@ -5,8 +5,6 @@ decomposes the function into primitive operations. A dispatch mode, below autogr
 them and runs it on the CPU. `rules.py` defines which devices they accept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

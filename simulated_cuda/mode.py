@@ -4,8 +4,6 @@ If all tensors are on one device, as in nearly all operations, the operation run
 Operations on several devices go to `mixed_devices.py`, which performs the same checks as CUDA.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Handlers that create tensors on a device or move them to one, if its memory is sufficient."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Threads and processes: activate the mode in all threads; block devices in forked processes."""
 
-from __future__ import annotations
-
 import os
 import sys
 import weakref

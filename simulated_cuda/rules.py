@@ -4,8 +4,6 @@ Each rule returns the index of the result's device or raises CUDA's error. File 
 refer to PyTorch's source. Operations without a rule use one of the checks in `device_checks`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The settings of the simulation, and how child processes inherit them."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, MutableMapping

@@ -4,8 +4,6 @@ A checkpoint stores a device such as `cuda:0`, in PyTorch's file format: a file 
 simulated GPU can be loaded with a real one, and vice versa.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

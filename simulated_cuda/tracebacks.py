@@ -1,7 +1,5 @@
 """Tracebacks without the frames of this package, as on CUDA, where the checks are in C++."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from types import TracebackType

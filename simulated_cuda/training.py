@@ -5,8 +5,6 @@ in a training step come from optimizers, which collect parameters and gradients 
 wrappers here bypass the mode.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

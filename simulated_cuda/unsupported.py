@@ -3,8 +3,6 @@
 PyTorch's compilers and its profiler give a warning instead.
 """
 
-from __future__ import annotations
-
 import functools
 import sys
 import warnings

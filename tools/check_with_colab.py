@@ -7,8 +7,6 @@ this clone is used as the published course. A lab must stop at its first exercis
 Finally, one notebook runs without a network and must stop with a one-line error message.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

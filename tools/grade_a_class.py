@@ -4,8 +4,6 @@
 one. The tests use a few of the submissions.
 """
 
-from __future__ import annotations
-
 import argparse
 import copy
 import re

@@ -9,8 +9,6 @@ Linux, gcc and nm. The device checks, error messages, caching allocator and auto
 PyTorch's own compiled code; only the arithmetic runs on the CPU. These entries are not verified.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import ctypes

@@ -7,8 +7,6 @@ the rest, once on the stand-in runtime of `record_cuda` and once on the simulate
 a CUDA build of torch, gcc, nm, and the package `expecttest`. Takes about ten minutes.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -5,8 +5,6 @@
 `index.html` are generated from these files.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The command line of `course batch`. Options can override a plan file or replace it."""
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import itertools

@@ -4,8 +4,6 @@ A plan lists notebooks and parameters: fixed parameters, a grid (every combinati
 cases, and repeats with different seeds.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import sys

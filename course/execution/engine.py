@@ -4,8 +4,6 @@ To a cluster, the notebook is sent with the job, and the result is sent back. Ot
 notebook writes are deleted, unless the worker can access the batch's folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import contextvars
 import logging

@@ -1,7 +1,5 @@
 """Lists the GPUs with nvidia-smi, so that this process does not initialize CUDA."""
 
-from __future__ import annotations
-
 import csv
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Jobs, their limits, their results, and the listener that receives their progress."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path

@@ -9,8 +9,6 @@ exits. If the other end of the channel is closed, for example because the client
 kills the kernel. In both cases, it kills every process that the notebook left running.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import ctypes

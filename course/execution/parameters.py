@@ -4,8 +4,6 @@ papermill only warns about unknown names, and it guesses the type of a value fro
 becomes a float even if the default is an integer, and `true` becomes a string.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import difflib

@@ -1,7 +1,5 @@
 """The terminal output of a batch: a progress bar, and lines for its runs."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from time import monotonic

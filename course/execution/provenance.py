@@ -1,7 +1,5 @@
 """Identifies what a result depends on: code, parameters, packages and machine."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """Executes one notebook with papermill's parameters and returns the result."""
 
-from __future__ import annotations
-
 import errno
 import re
 import shutil

@@ -1,7 +1,5 @@
 """An entry has the status of a run and what its notebook reported; a table, a row per entry."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

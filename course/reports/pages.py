@@ -1,7 +1,5 @@
 """The HTML pages of executed notebooks, and `index.html`, the page of a run or a batch."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime

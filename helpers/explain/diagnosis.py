@@ -1,7 +1,5 @@
 """Recognize a device error, and build its explanation: the box with the fix."""
 
-from __future__ import annotations
-
 import ast
 import re
 import textwrap

@@ -3,8 +3,6 @@
 `FIXES` has the function for each kind of message; `fix_mismatch` fixes a line with two devices.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import re

@@ -1,7 +1,5 @@
 """List the tensors in the failing expression, and find the one that is on the wrong device."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 from collections.abc import Iterator
@@ -41,7 +39,7 @@ class Operand:
     created: bool = False  # the expression creates it, as `torch.ones(3)` does
     moved: bool = False  # the expression moves it, as `x.to(device)` does
     index: bool = False  # the expression uses it to index another tensor
-    inputs: tuple[Operand, ...] = ()  # of a network's result: the network's tensors, its arguments
+    inputs: tuple["Operand", ...] = ()  # of a network's result: its tensors and its arguments
 
     @property
     def is_scalar(self) -> bool:

@@ -4,8 +4,6 @@ Expressions are evaluated without running the student's code: none of their func
 or `__getitem__` methods is called.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import linecache
@@ -46,7 +44,7 @@ class Source:
 
     @classmethod
     @lru_cache(maxsize=8)
-    def parse(cls, filename: str, text: str) -> Source | None:
+    def parse(cls, filename: str, text: str) -> "Source | None":
         """Parse `text`; None if it is empty or not valid Python."""
         try:
             return cls(filename, text) if text.strip() else None
