@@ -28,10 +28,9 @@ def torchrun(*arguments: str | Path, nodes: int = 1, expect_failure: bool = Fals
 
     The lines are ordered by rank, not by time. Standard error is shown if the run fails.
 
-    Args:
-        arguments: options of torchrun, the script, and its options. A string may contain several.
-        nodes: number of nodes to emulate; each has its own launcher on this machine.
-        expect_failure: print the failure report instead of raising RuntimeError.
+    `arguments` are options of torchrun, the script, and its options; a string may contain several.
+    Each of the emulated `nodes` has its own launcher on this machine. With `expect_failure`, the
+    failure report is printed instead of raising RuntimeError.
     """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         raise RuntimeError("this system cannot fork processes. On Windows, use WSL.")

@@ -2,9 +2,8 @@
 
 Each image shows a shape of one color on a background of another. The shape determines the class.
 Each class also has a typical background color, like the blue water around CIFAR-10's ships: a small
-network learns the colors within a minute, and larger ones learn the shapes.
-Position, size, rotation, stretch, colors, shading, a bar behind the shape, and noise are random in
-every image.
+network learns the colors within a minute, and larger ones learn the shapes. Position, size,
+rotation, stretch, colors, shading, a bar behind the shape, and noise are random in every image.
 
 The same seed gives the same bytes on every machine. The random numbers come from SHAKE-256, and the
 arithmetic uses only operations that IEEE 754 requires to be correctly rounded: float32 addition,

@@ -75,10 +75,8 @@ def download_archive(
 ) -> tuple[Path, str]:
     """Download the archive into `folder`, once for all processes that request it at the same time.
 
-    Returns its path, and a phrase that describes its origin.
-
-    Raises:
-        DownloadError: the archive is not available; the message gives each server's reason.
+    Returns its path, and a phrase that describes its origin. The message of a DownloadError gives
+    each server's reason.
     """
     archive = folder / OFFICIAL_ARCHIVE
     if not urls:
@@ -100,10 +98,8 @@ def download(
     """Download `target` and return the name of the host it came from.
 
     An interrupted download is kept next to `target`, with the suffix `.part`, and continued by the
-    next one, from any of `urls`. `progress` shows a bar on stderr.
-
-    Raises:
-        DownloadError: no server delivered the file in time, or the disk is full.
+    next one, from any of `urls`. `progress` shows a bar on stderr. Raises DownloadError if no
+    server delivered the file in time, or if the disk is full.
     """
     deadline = time.monotonic() + limits.total
     part = target.with_name(f"{target.name}.part")

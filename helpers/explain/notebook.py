@@ -73,9 +73,6 @@ def explain(
 
     Without `error`, the call opens a block: `with explain():`. With `suppress`, the block prints
     the message and the box, and the program continues after it. Otherwise, the error is raised.
-
-    Raises:
-        TypeError: `error` is not an exception.
     """
     if error is None:
         return ExplainedBlock(suppress=suppress)

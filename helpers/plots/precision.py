@@ -61,9 +61,8 @@ def plot_gradient_sizes(gradients: Mapping[str, Tensor]) -> Figure:
 def plot_scale_errors(errors: Mapping[str, Sequence[float]], powers: Sequence[int]) -> Figure:
     """Draw the error of the weights' gradients in float16 against the loss scale.
 
-    Args:
-        errors: maps labels to the relative error at each scale; not finite if a value overflows.
-        powers: base-2 exponents of the scales; must include 0, which means no scaling.
+    `errors` maps labels to the relative error at each scale, not finite if a value overflows.
+    `powers` are the base-2 exponents of the scales, with 0, which means no scaling.
     """
     figure, axis = new_figure(height=3.8)
     for (name, values), mark, color in zip(errors.items(), "os^", OTHER_COLORS, strict=False):

@@ -54,10 +54,8 @@ def crossing(baseline: Curve, other: Curve) -> float | None:
 def plot_curves(curves: Sequence[Curve], size_label: str, *, unit: str = "") -> Figure:
     """Draw seconds per image against a size for each curve, and mark where the GPU becomes faster.
 
-    Args:
-        curves: curves of the CPU and of GPUs, if any; the first of each kind are compared.
-        size_label: axis label of the size.
-        unit: the word before a size in the title: "batch", "width".
+    The first curves of the CPU and of a GPU, if any, are compared. `unit` is the word before a size
+    in the title: "batch", "width".
     """
     figure, axis = new_figure(height=3.8)
     for curve in curves:

@@ -17,11 +17,8 @@ def plot_speedups(
 ) -> Figure:
     """Draw the speed-up of each change on top of those that helped, and alone if measured.
 
-    Args:
-        cumulative: result of `SpeedupStudy.measure_cumulative`; the last two are relative to the
-            classic script.
-        alone: result of `SpeedupStudy.measure_each`.
-        where: device and date, for the title's second line.
+    `cumulative` is the result of `SpeedupStudy.measure_cumulative`, whose last two are relative to
+    the classic script, and `alone` that of `measure_each`. `where` is the title's second line.
     """
     panels = {"each change on top of those that helped": cumulative}
     if alone:

@@ -42,11 +42,8 @@ def device_color(name: str) -> str:
 def new_figure(rows: int = 1, columns: int = 1, *, width: float = 7.0, height: float = 3.5) -> Any:
     """Return `(figure, axes)` as `plt.subplots` does, in the course's style.
 
-    Lines and bars without a color of their own get `OTHER_COLORS`, never a device's color.
-
-    Args:
-        rows, columns: the number of axes; for more than one, `axes` is a 2-D array.
-        width, height: the size of the figure in inches.
+    `axes` is a 2-D array if there is more than one. `width` and `height` are in inches. Lines and
+    bars without a color of their own get `OTHER_COLORS`, never a device's color.
     """
     with plt.rc_context({"axes.prop_cycle": plt.cycler(color=OTHER_COLORS)}):
         figure, axes = plt.subplots(
@@ -111,11 +108,8 @@ def show(figure: Figure, alt: str, **values: Any) -> None:
     """Display `figure` as an image whose alternative text is `alt`, and close it.
 
     `alt`, an English text, is shown in the student's language, with `{name}` replaced by the
-    values. It is also the plain text of the output, which screen readers, terminals, and nbval use:
-    do not put measured numbers in it.
-
-    Raises:
-        ValueError: `alt` is empty.
+    values; raises ValueError if it is empty. It is also the plain text of the output, which screen
+    readers, terminals, and nbval use: do not put measured numbers in it.
     """
     if not alt.strip():
         raise ValueError("a figure needs alt text: describe in one sentence what it shows.")
@@ -153,8 +147,7 @@ def small_png(png: bytes) -> bytes:
     """Return the opaque image `png`, with a palette if it is a drawing: a third of the size.
 
     A drawing has a few hundred colors, most of them from antialiasing. Reducing them to 256 makes
-    no visible difference.
-    Photographs keep all their colors.
+    no visible difference. Photographs keep all their colors.
     """
     image = Image.open(io.BytesIO(png)).convert("RGB")
     if image.getcolors(_MAX_DRAWING_COLORS) is not None:
