@@ -51,8 +51,8 @@ class ResidentLoader:
 
     A batch is float32 images in [-1, 1], `(batch, 3, 32, 32)`, and int64 labels, `(batch,)`; the
     last batch of an epoch may be smaller. With `shuffle`, each epoch has its own random order,
-    which depends on `seed`. `images` are uint8 `(N, 3, 32, 32)` and stay uint8 on the device (50,000
-    take 154 MB); `labels` are int64 `(N,)`. Other types or numbers raise ValueError.
+    which depends on `seed`. `images` are uint8 `(N, 3, 32, 32)` and stay uint8 on the device, where
+    50,000 take 154 MB. `labels` are int64 `(N,)`. Other types or numbers raise ValueError.
     """
 
     def __init__(
