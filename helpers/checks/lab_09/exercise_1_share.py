@@ -17,11 +17,20 @@ def cases(draw):
         yield from (case | {"rank": rank} for rank in range(size))
 
 
+def padded(case):
+    return (case.order * case.size)[: case.count * case.size]
+
+
 def right(case):
-    return (case.order * case.size)[: case.count * case.size][case.rank :: case.size]
+    return padded(case)[case.rank :: case.size]
+
+
+def block(case):
+    return padded(case)[case.rank * case.count : (case.rank + 1) * case.count]
 
 
 returns = ("not-a-list", lambda value, case: isinstance(value, list) and all(map(is_int, value)))
+wrong_outcomes = {"contiguous-block": block}
 mistakes = {
     "too-few": lambda f: len(f.value) < f.case.count,
     "different-examples": True,
@@ -31,6 +40,8 @@ not-a-list: `share` returns {found}, but it should return a list of indices.
     -> Return the entries of `order`, plain integers, in a list.
 input-changed: After the call, the caller's list `order` has changed.
     -> `+=`, `append` and `extend` change the list itself. Which operations make a new one?
+contiguous-block: Of {order}, process {rank} of {size} gets {found}, which are neighbors in `order`.
+    -> The processes take turns: what step takes you from one position to the next?
 too-few: Of {order}, process {rank} of {size} gets {found}, but every process should get {count}.
     -> The length of `order` may not be a multiple of the number of processes. Where do the missing
     entries come from, even if `order` is very short?

@@ -52,6 +52,13 @@ def find_wrong(f):
     )
 
 
+def is_combined(f, divisor):
+    """Return `find_wrong` if that replica has the sum of the gradients, divided by this number."""
+    wrong = find_wrong(f)
+    total = sum(net.gradients["1.weight"].values for net in f.before_call) / divisor
+    return wrong and close(f.replicas[wrong["rank"]].gradients["1.weight"], total) and wrong
+
+
 close = partial(is_close, rtol=1e-3, atol=1e-5)
 side_effects = {
     "sizes-changed": lambda f: f.found != f.case.sizes,
@@ -60,6 +67,8 @@ side_effects = {
             [net.parameters for net in f.replicas], [net.parameters for net in f.before_call]
         )
     ),
+    "the-sum": lambda f: is_combined(f, 1),
+    "unweighted-mean": lambda f: is_combined(f, len(f.replicas)),
     "different-gradient": find_wrong,
     "shared-gradient": lambda f: f.shared,
 }
@@ -68,6 +77,10 @@ sizes-changed: Before the call, `sizes` was {before}; after it, the list is {fou
     -> Compute the fractions in a new list.
 weights-changed: After the call, the weights of a replica have changed.
     -> Change the gradients only. The optimizer takes the step later.
+the-sum: With shares of {sizes}, replica {rank} has the sum of the gradients.
+    -> Each loss was a mean. What do you have to divide by to get a mean?
+unweighted-mean: With shares of {sizes}, every share counts the same in replica {rank}.
+    -> Every example should count the same. How much should 2 examples count compared with 8?
 different-gradient: With shares of {sizes}, the gradients of replica {rank} are not those of the
     whole batch.
     -> Multiply a mean by the number of its examples, and you have a sum. What is the mean of all?

@@ -36,10 +36,15 @@ def pads_only_once(order, rank, world_size):
     return (order + order[:missing])[rank::world_size]
 
 
-@answers.wrong("different-examples")
+@answers.wrong("contiguous-block")
 def takes_a_block(order, rank, world_size):
     count = -(-len(order) // world_size)
     return (order * world_size)[rank * count : (rank + 1) * count]
+
+
+@answers.wrong("different-examples")
+def counts_ranks_from_one(order, rank, world_size):
+    return by_positions(order, rank + 1, world_size)
 
 
 @answers.wrong("input-changed")

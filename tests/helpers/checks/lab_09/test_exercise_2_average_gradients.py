@@ -43,7 +43,15 @@ def shares_tensors_on_one_device(replicas, sizes):
             copy.grad = mean.to(copy.device)
 
 
-@answers.wrong("different-gradient")
+@answers.wrong("the-sum")
+def adds_only(replicas, sizes):
+    for copies in copies_of(replicas):
+        total = sum(copy.grad.cpu() for copy in copies)
+        for copy in copies:
+            copy.grad = total.to(copy.device, copy=True)
+
+
+@answers.wrong("unweighted-mean")
 def ignores_the_sizes(replicas, sizes):
     for copies in copies_of(replicas):
         mean = sum(copy.grad.cpu() for copy in copies) / len(copies)
