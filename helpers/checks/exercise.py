@@ -254,13 +254,12 @@ class Exercise:
             facts.right = module.right(facts.case)
         if found := _first_row(self._standard(STANDARD) | self._table("side_effects"), facts):
             return found
-        if hasattr(module, "right"):
+        if mistakes := self._table("mistakes"):
             facts.outcome = getattr(module, "outcome", lambda facts: facts.value)(facts)
             if not self._is_outcome(facts, facts.right):
                 for id, wrong_outcome in self._table("wrong_outcomes").items():
                     if self._is_outcome(facts, wrong_outcome(facts.case)):
                         return id, {}
-                mistakes = self._table("mistakes")
                 return _first_row(mistakes, facts) or ([*mistakes][-1], {})
         return _first_row(self._table("costs") | self._standard(STANDARD_COSTS), facts)
 
