@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -113,6 +114,7 @@ class Kernels:
 
     def __init__(self, modules: Sequence[str] | None = None) -> None:
         self._processes: list[subprocess.Popen | ForkedKernel] = []
+        self._lock = threading.Lock()
         self._ended = False
         self.server: subprocess.Popen | None = None
         if sys.platform == "linux" and hasattr(os, "pidfd_open"):
@@ -155,7 +157,8 @@ class Kernels:
 
     def add(self, process: subprocess.Popen | ForkedKernel) -> None:
         """Register a running kernel. If `kill_all` was called, kill it."""
-        self._processes = [p for p in self._processes if p.poll() is None] + [process]
+        with self._lock:  # every notebook has its thread
+            self._processes = [p for p in self._processes if p.poll() is None] + [process]
         if self._ended:
             self.kill_all()
 

@@ -10,7 +10,7 @@ falsify them. Values do not help it, because it knows only the inputs: `value`, 
 values in `own` must be right for random inputs. The values, dtype, shape, device and gradient flag
 of a tensor are read with the getters of `torch.Tensor` itself, so a subclass cannot falsify them.
 No other process can verify these facts: `copies`, `waits`, `calls`, `gradients_left_off`,
-`stopped`, `shadowed`, `printed`, a tensor's `device`, `requires_grad`, `shares` and `is_one_of`, a
+`stopped`, `shadowed`, `printed`, a tensor's `device`, `requires_grad` and `is_one_of`, a
 module's `modes`, and what an exercise's own collector measures, such as bytes, seconds or counts.
 """
 
@@ -37,7 +37,7 @@ _MAX_INT = 10**1000
 _CONTAINERS = {kind.__name__: kind for kind in (tuple, set, frozenset)}
 _CLASSES = {kind.__name__: kind for kind in (Copy, Error, Facts, Other, PlainModule, PlainTensor)}
 # The judge sets these, or only a collector sees them.
-_NOT_SENT = {"result", "case", "right"}
+_NOT_SENT = {"result", "case", "right", "outcome"}
 _TYPES = {
     kind: {f.name: get_type_hints(kind)[f.name] for f in fields(kind) if f.name not in _NOT_SENT}
     for kind in _CLASSES.values()

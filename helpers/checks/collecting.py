@@ -116,16 +116,17 @@ class Collector:
         self._answers = answers
         self._limits = CodeLimits(seconds)
         self._printed = PrintedText()
-        self._stack = ExitStack()
 
     def __enter__(self) -> "Collector":
-        if simulated_cuda.is_enabled() or not torch.cuda.is_available():
-            # With a single device, a check could not find a tensor on the wrong device.
-            self._stack.enter_context(simulated_cuda.visible_devices(2))
-        self._stack.enter_context(sandbox(self._printed))
-        # The tensors in a check are small, so more threads would only add overhead.
-        torch.set_num_threads(1)
-        self.gpus = torch.cuda.device_count()
+        with ExitStack() as stack:
+            if simulated_cuda.is_enabled() or not torch.cuda.is_available():
+                # With a single device, a check could not find a tensor on the wrong device.
+                stack.enter_context(simulated_cuda.visible_devices(2))
+            stack.enter_context(sandbox(self._printed))
+            # The tensors in a check are small, so more threads would only add overhead.
+            torch.set_num_threads(1)
+            self.gpus = torch.cuda.device_count()
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *exception: object) -> None:

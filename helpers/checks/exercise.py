@@ -136,8 +136,8 @@ class Exercise:
     - `mistakes`: other rows for an answer that is not right; the last one is for all others.
     - `costs`: rows for an answer that is right.
 
-    `tries` counts the attempts up to the first right answer, `hint_counts` how often each hint was
-    shown.
+    `tries` counts the attempts while the last answer was not right, `hint_counts` how often each
+    hint was shown.
     """
 
     def __init__(self, lab: "Lab", module: ModuleType) -> None:
@@ -223,6 +223,8 @@ class Exercise:
     def judge(self, case: Case, facts: Facts) -> Mistake | None:
         """Return the mistake that the facts of a case show, or None. Uses nothing but its input."""
         facts.case = case
+        if facts.error is None and hasattr(self._module, "right"):
+            facts.right = self._module.right(case)
         try:
             found = self._find_mistake(facts)
             return found and self._fill(facts, *found)
@@ -250,8 +252,6 @@ class Exercise:
             id, is_kind = module.returns
             if not is_kind(facts.value, facts.case):
                 return id, {"found": describe(facts.value), "what": describe(facts.value)}
-        if hasattr(module, "right"):
-            facts.right = module.right(facts.case)
         if found := _first_row(self._standard(STANDARD) | self._table("side_effects"), facts):
             return found
         if mistakes := self._table("mistakes"):

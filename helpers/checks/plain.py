@@ -24,15 +24,14 @@ _MAX_ERROR_LENGTH = 200
 class PlainTensor:
     """A tensor or array: its `values` on the CPU, and its `device` such as "cuda:0".
 
-    `shares` lists the arguments of the call whose memory it shares, `is_one_of` those that it is.
-    `kind` is "tensor", or "array" for an array of NumPy.
+    `is_one_of` lists the arguments of the call that it is. `kind` is "tensor", or "array" for an
+    array of NumPy.
     """
 
     values: Tensor
     device: str = "cpu"
     requires_grad: bool = False
     kind: str = "tensor"
-    shares: tuple[str, ...] = ()
     is_one_of: tuple[str, ...] = ()
 
     @property
@@ -84,7 +83,7 @@ _PLAIN = PlainTensor | PlainModule | Other
 
 
 def plain(value: Any, arguments: Mapping[str, Any] | None = None, depth: int = 0) -> Any:
-    """Return `value` as plain data. `arguments` are the tensors that it may share memory with."""
+    """Return `value` as plain data. `arguments` are those of the call that returned it, by name."""
     if value is None or isinstance(value, bool | torch.dtype | torch.device | _PLAIN):
         return value
     for base in (int, float, str):
@@ -109,17 +108,9 @@ def _plain_tensor(tensor: Tensor, arguments: Mapping[str, Any]) -> Any:
         device, requires_grad = Tensor.device.__get__(tensor), Tensor.requires_grad.__get__(tensor)
         if type(tensor) not in (Tensor, nn.Parameter, nn.Buffer):
             return Other(type(tensor).__name__, describe(tensor))
-        others = {name: other for name, other in arguments.items() if isinstance(other, Tensor)}
-        shares = [name for name, x in others.items() if _address(x) == _address(tensor)]
-        same = [name for name, x in others.items() if x is tensor]
+        same = tuple(name for name, argument in arguments.items() if argument is tensor)
         values = Tensor.detach(tensor).cpu().clone()
-    return PlainTensor(
-        values, str(device), requires_grad, shares=tuple(shares), is_one_of=tuple(same)
-    )
-
-
-def _address(tensor: Tensor) -> int:
-    return Tensor.untyped_storage(tensor).data_ptr() if tensor.layout == torch.strided else -1
+    return PlainTensor(values, str(device), requires_grad, is_one_of=same)
 
 
 def _plain_module(module: nn.Module) -> PlainModule:

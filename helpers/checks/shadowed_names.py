@@ -1,6 +1,7 @@
 """Find names that a notebook has reassigned, as in `torch = 5` or `sum = 0`."""
 
 import builtins
+import dis
 import inspect
 from collections.abc import Iterator
 from types import CodeType, FunctionType
@@ -8,6 +9,7 @@ from typing import Any
 
 _MODULES = ("torch", "nn", "np", "math", "time")
 # IPython replaces these in every notebook.
+_READS = ("LOAD_GLOBAL", "LOAD_NAME")
 _REPLACED_BY_IPYTHON = ("open", "exit", "quit", "input", "display")
 
 
@@ -41,8 +43,9 @@ def shadowed_name(function: Any, *, include_callables: bool) -> tuple[str, Any] 
 def _names_used(code: CodeType, names: dict[str, Any], visited: set[CodeType]) -> Iterator[str]:
     """Yield the global names that code uses, and the notebook's functions that it calls."""
     visited.add(code)
-    # A class body reads `__name__`, which is set in every module.
-    own = [name for name in code.co_names if name in names and not name.startswith("__")]
+    # Not `co_names`, which has attributes too. A class body reads `__name__`, set in every module.
+    read = [i.argval for i in dis.get_instructions(code) if i.opname in _READS]
+    own = [n for n in dict.fromkeys(read) if n in names and not n.startswith("__")]
     yield from own
     functions = [f for f in map(names.get, own) if isinstance(f, FunctionType)]
     codes = [f.__code__ for f in functions if f.__globals__ is names]
