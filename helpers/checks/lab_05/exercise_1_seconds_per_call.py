@@ -11,40 +11,32 @@ points = 3
 success = "Your stopwatch waits, warms up, and reports the median."
 section = "A stopwatch that lies"
 tolerance = 0.3  # for readings of the clock and for launches
-# Simulated seconds of the first call and of the later ones. Any five of these include one very fast
-# call and one very slow call, the third after a call that is not timed.
-SECONDS = {1: (1.8, 0.3), 5: (0.6, 0.1, 0.1, 1.2, 0.1, 0.02)}
 
 
 def cases(draw):
-    for runs, exact, device in (1, 300, draw.device), (5, 100, draw.device), (2, 3, "cpu"):
-        yield {"runs": runs, "exact": exact, "device": device}  # in milliseconds
-
-
-def time_calls(call, case, seconds_per_call, runs):
-    queue, (first, *later) = Queue(), SECONDS[runs]
-    queue.launch(1.8 if runs == 1 else 0)  # the device may still be busy with other work
-
-    def launch():
-        count = len(queue.durations) - 2
-        queue.launch(first if count < 0 else later[count % len(later)])
-
-    with simulated(queue, seconds_per_call):
-        facts = call(seconds_per_call, launch, torch.device(case.device), runs)
-    # Sleeping between two queries of an event is a valid way to wait.
-    facts.add(sleeps=queue.slept and not queue.was_queried)
-    return facts.add(seconds=queue.durations[1:], calls=len(queue.durations) - 1)
+    # Seconds of the first call, and of the later ones. Any five of these include one very fast call
+    # and one very slow call, the third after a call that is not timed.
+    later = [0.1, 0.1, 1.2, 0.1, 0.02]
+    yield {"runs": 1, "exact": 300, "device": draw.device, "first": 1.8, "later": [0.3]}
+    yield {"runs": 5, "exact": 100, "device": draw.device, "first": 0.6, "later": later}
+    yield {"runs": 2, "exact": 3, "device": "cpu", "first": 0.003, "later": [0.003]}
 
 
 def collect(call, case, seconds_per_call):
-    if case.device == "cpu":
-        queue, cpu = Queue(), torch.device("cpu")
-        with visible_devices(0), simulated(queue, seconds_per_call, has_gpu=False):
-            facts = call(seconds_per_call, lambda: queue.compute(0.003), cpu, case.runs)
-        return facts.add(sleeps=False, calls=1, others=0)
-    # With another number of runs too, so that a fixed number of calls is found.
-    others = time_calls(call, case, seconds_per_call, 6 - case.runs).own["calls"]
-    return time_calls(call, case, seconds_per_call, case.runs).add(others=others)
+    device, queue, done = torch.device(case.device), Queue(), []
+
+    def work():
+        done.append(case.later[(len(done) - 1) % len(case.later)] if done else case.first)
+        (queue.compute if device.type == "cpu" else queue.launch)(done[-1])
+
+    queue.launch(1.8)  # the device may still be busy with other work
+    with visible_devices(0 if device.type == "cpu" else 1), simulated(queue, seconds_per_call):
+        facts = call(seconds_per_call, work, device, case.runs)
+        facts.add(calls=len(done), runs=", ".join(f"{1000 * value:.1f}" for value in done[-5:]))
+        # With another number of runs too, so that a fixed number of calls is found.
+        call(seconds_per_call, work, device, 6 - case.runs)
+    # Sleeping between two queries of an event is a valid way to wait.
+    return facts.add(sleeps=queue.slept and not queue.was_queried, total=len(done))
 
 
 def right(case):
@@ -57,18 +49,13 @@ def outcome(f):
 
 returns = ("not-a-number", lambda value, case: is_number(value) and 0 <= value < 1e9)
 side_effects = {
-    "runs-ignored": lambda f: f.own["calls"] == f.others,
+    "runs-ignored": lambda f: f.total == 2 * f.own["calls"],
     "sleeps": lambda f: f.sleeps,
 }
-wrong_outcomes = {
-    "no-warm-up": lambda case: 1800 if case.runs == 1 else None,
-    "starts-too-early": lambda case: 3600 if case.runs == 1 else None,
-}
+wrong_outcomes = {"no-warm-up": lambda case: 1000 * case.first}
 mistakes = {
     "not-waited": lambda f: f.case.runs == 1 and f.outcome < 30,
-    "not-the-median": lambda f: (
-        f.case.runs == 5 and {"runs": ", ".join(f"{1000 * s:.1f}" for s in f.seconds[-5:])}
-    ),
+    "not-the-median": lambda f: f.case.runs == 5,
     "wrong-time": True,
 }
 hints = """
@@ -81,9 +68,6 @@ not-waited: Your result is {found:.1f} ms. The device works for {exact:.1f} ms o
     `call` returns before that work is done.
     -> You measured how long it takes to launch the work. What has to happen between the call and
     the second reading of the clock?
-starts-too-early: Your result is {found:.1f} ms, but a call takes {exact:.1f} ms. The device was
-    still busy with earlier work when you started the clock.
-    -> What can be in the queue when you read the clock for the first time? What empties the queue?
 sleeps: `seconds_per_call` calls `time.sleep`: it waits for a fixed time, not for the device.
     -> A fixed time is too short for some work and too long for other work. Which call returns as
     soon as the device is done?

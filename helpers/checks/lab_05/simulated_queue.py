@@ -6,6 +6,7 @@ import threading
 import time
 import timeit
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from unittest.mock import patch
 
 import torch
@@ -20,7 +21,6 @@ class Queue:
 
     def __init__(self):
         self.seconds = self.busy_seconds = self.idle_from = 0.0
-        self.durations = []
         self.slept = self.was_queried = False
 
     def compute(self, seconds):
@@ -34,15 +34,6 @@ class Queue:
     def launch(self, seconds):
         self.compute(LAUNCH_SECONDS)
         self.idle_from = max(self.idle_from, self.seconds) + seconds
-        self.durations.append(seconds)
-
-    def is_done(self, moment=None):
-        self.was_queried = True
-        self.compute(QUERY_SECONDS)
-        return self.seconds >= (self.idle_from if moment is None else moment)
-
-    def wait(self, *args):
-        self.seconds = max(self.idle_from, self.seconds)
 
     def read(self, name):
         self.compute(READ_SECONDS)
@@ -61,7 +52,9 @@ class Event:
         return self
 
     def query(self):
-        return self.queue.is_done(self.reached)
+        self.queue.was_queried = True
+        self.queue.compute(QUERY_SECONDS)
+        return self.queue.seconds >= self.reached
 
     def synchronize(self):
         self.queue.seconds = max(self.queue.seconds, self.reached)
@@ -73,54 +66,49 @@ class Event:
 
 
 @contextmanager
-def simulated(queue, function, *, has_gpu=True):
+def simulated(queue, function):
     """Make clocks, `sleep`, events and synchronization in this thread those of the queue.
 
     What the module of `function` imported from `time`, `timeit` and `datetime` is replaced too, and
     the defaults of its functions. Without a GPU, synchronization raises an error.
     """
-    thread, real_time = threading.get_ident(), datetime.datetime
+    thread = threading.get_ident()
 
     def replace(real, new):
         # The threads of the notebook's kernel still need the real time.
         return lambda *args: (new if threading.get_ident() == thread else real)(*args)
 
-    def refuse(*args):
-        raise RuntimeError("this machine has no GPU to wait for")
+    def synchronize(*args):
+        if not torch.cuda.is_available():
+            raise RuntimeError("this machine has no GPU to wait for")
+        Event(queue).record().synchronize()
 
-    class SimulatedTime(real_time):
-        @staticmethod
-        def now(tz=None):
-            if threading.get_ident() != thread:
-                return real_time.now(tz)
-            return real_time.fromtimestamp(queue.read("time"), tz)
-
-    clocks = ("perf_counter", "monotonic", "time", "process_time", "thread_time")
-    new = {id(real_time): SimulatedTime, id(time.sleep): replace(time.sleep, queue.sleep)}
-    for name in (name + suffix for name in clocks for suffix in ("", "_ns")):
-        real = getattr(time, name)
-        new[id(real)] = replace(real, lambda name=name: queue.read(name))
+    day = datetime.datetime
+    now = replace(day.now, lambda tz=None: day.fromtimestamp(queue.read("time"), tz))
+    new = {id(day): type("datetime", (day,), {"now": lambda tz=None: now(tz)})}
+    new[id(time.sleep)] = replace(time.sleep, queue.sleep)
+    for clock in ("perf_counter", "monotonic", "time", "process_time", "thread_time"):
+        for name in (clock, clock + "_ns"):
+            real = getattr(time, name)
+            new[id(real)] = replace(real, partial(queue.read, name))
     names = getattr(inspect.unwrap(function), "__globals__", {})
     functions = [*filter(inspect.isfunction, [function, *names.values()])]
     functions += [timeit.Timer.__init__, timeit.timeit, timeit.repeat]
     tables = [vars(time), vars(timeit), vars(datetime), names]
+    tables += [each.__kwdefaults__ or {} for each in functions]
+    wait, event = {"synchronize": synchronize}, {"Event": lambda *args, **options: Event(queue)}
+    stream = {"query": lambda stream: Event(queue).record().query()}
+    stream["record_event"] = lambda stream, event=None: (event or Event(queue)).record()
+    patches = [(torch.cuda, wait | event), (torch.accelerator, wait), (torch, event)]
+    patches.append((torch.cuda.Stream, wait | stream))
+    for each in functions:
+        defaults = tuple(new.get(id(value), value) for value in each.__defaults__ or ())
+        patches.append((each, {"__defaults__": defaults or None}))
     with ExitStack() as stack:
-        for each in functions:
-            tables.append(each.__kwdefaults__ or {})
-            defaults = tuple(new.get(id(value), value) for value in each.__defaults__ or ())
-            if {*map(id, defaults)} & {*map(id, new.values())}:
-                stack.enter_context(patch.object(each, "__defaults__", defaults))
+        for owner, values in patches:
+            stack.enter_context(patch.multiple(owner, **values))
         for table in tables:
             for name in [name for name, value in table.items() if id(value) in new]:
                 stack.callback(table.__setitem__, name, table[name])
                 table[name] = new[id(table[name])]
-        wait = queue.wait if has_gpu else refuse
-        for owner, name, value in (
-            *((owner, "synchronize", wait) for owner in (torch.cuda, torch.accelerator)),
-            *((owner, "Event", lambda *args, **kw: Event(queue)) for owner in (torch.cuda, torch)),
-            (torch.cuda.Stream, "synchronize", wait),
-            (torch.cuda.Stream, "query", lambda stream: queue.is_done()),
-            (torch.cuda.Stream, "record_event", lambda s, e=None: (e or Event(queue)).record()),
-        ):
-            stack.enter_context(patch.object(owner, name, value))
         yield

@@ -27,16 +27,13 @@ def build(case):
 def collect(call, case, compute_losses):
     net, saved, modes = build(case).to(case.X.device).train(case.before), [], set()
     net[2].register_forward_hook(lambda layer, *_: modes.add(layer.training))
-    with torch.autograd.graph.saved_tensors_hooks(
-        lambda tensor: saved.append(tensor.nbytes) or tensor.detach(), lambda tensor: tensor
-    ):
-        batches = list(zip(case.X.make(), case.y.make(), strict=True))
-        facts = call(compute_losses, net, batches, watch=False)
-    frozen = not all(parameter.requires_grad for parameter in net.parameters())
-    return facts.add(net=net, modes=modes, saved=len(saved), frozen=frozen)
+    hooks = torch.autograd.graph.saved_tensors_hooks(saved.append, lambda _: None)
+    batches = list(zip(case.X.make(), case.y.make(), strict=True))
+    facts = call(compute_losses, net, batches, watch=False, within=hooks)
+    return facts.add(net=net, modes=modes, saved=len(saved))
 
 
-def right(case):
+def evaluate(case):
     net = build(case).eval()
     batches = zip(case.X.values, case.y.values, strict=True)
     return [F.cross_entropy(net(X), y).item() for X, y in batches]
@@ -46,15 +43,17 @@ returns = ("not-a-list", lambda value, case: isinstance(value, list))
 side_effects = {
     "not-one-per-batch": lambda f: len(f.value) != f.case.count and {"found": len(f.value)},
     "not-numbers": lambda f: first({"found": describe(x)} for x in f.value if not is_number(x)),
-    "gradients-off": lambda f: f.gradients_left_off or f.frozen,
+    "gradients-off": lambda f: (
+        f.gradients_left_off or not all(x.requires_grad for x in f.net.parameters.values())
+    ),
     "builds-graph": lambda f: f.saved and {"count": f.saved},
     # The losses cannot show this: dropout changes the mean of many examples only a little.
     "in-training-mode": lambda f: True in f.modes,
-    # A loss may be that of a lower precision, but not rounded.
     "different-losses": lambda f: first(
-        (not is_close(found, wanted) or found == round(found, 3))
-        and {"found": f"{found:.5f}", "wanted": f"{wanted:.5f}"}
-        for found, wanted in zip(f.value, f.right, strict=True)
+        {"found": f"{found:.5f}", "wanted": f"{wanted:.5f}"}
+        for found, wanted in zip(f.value, evaluate(f.case), strict=True)
+        # It may be that of a lower precision, but not rounded.
+        if not is_close(found, wanted) or found == round(found, 3)
     ),
     "mode-changed": lambda f: {*f.net.modes.values()} != {f.case.before},
 }

@@ -7,15 +7,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class PeakMeter(TorchDispatchMode):
-    """Counts the bytes of the tensors that a block creates: those that exist are `live`.
+    """Counts the bytes of the tensors that a block creates: `bytes` has those that exist.
 
-    `peak` is the maximum. Library workspaces do not count: they differ between machines.
+    `peak` is their maximum. Library workspaces do not count: they differ between machines.
     """
 
     def __init__(self, *excluded):
         super().__init__()
-        self.live = self.peak = 0
-        self._known = {tensor.untyped_storage().data_ptr() for tensor in excluded}
+        self.bytes = {tensor.untyped_storage().data_ptr(): 0 for tensor in excluded}
+        self.peak = 0
 
     @classmethod
     def _should_skip_dynamo(cls):
@@ -32,13 +32,7 @@ class PeakMeter(TorchDispatchMode):
 
     def _count(self, tensor):
         storage = tensor.untyped_storage()
-        address, nbytes = storage.data_ptr(), storage.nbytes()
-        if nbytes and address not in self._known:
-            self._known.add(address)
-            self.live += nbytes
-            self.peak = max(self.peak, self.live)
-            weakref.finalize(storage, self._forget, address, nbytes)
-
-    def _forget(self, address, nbytes):
-        self._known.discard(address)
-        self.live -= nbytes
+        if (address := storage.data_ptr()) not in self.bytes:
+            self.bytes[address] = storage.nbytes()
+            self.peak = max(self.peak, sum(self.bytes.values()))
+            weakref.finalize(storage, self.bytes.pop, address)

@@ -62,14 +62,14 @@ WRONG = {
     "sleeps": {"sleeps": lambda *args: max(times(*args, before=lambda device: time.sleep(0.4)))},
     "not-waited": {"does_not_wait": lambda *args: max(times(*args, after=lambda device: None))},
     "no-warm-up": {"does_not_warm_up": lambda *args: max(times(*args, warm=0))},
-    "starts-too-early": {
-        "waits_at_the_end_only": lambda *args: max(times(*args, before=lambda device: None))
-    },
     "not-the-median": {
         "takes_the_mean": lambda *args: statistics.mean(times(*args)),
         "takes_the_middle": lambda *args: times(*args)[args[2] // 2],
     },
-    "wrong-time": {"returns_milliseconds": lambda *args: 1000 * max(times(*args))},
+    "wrong-time": {
+        "returns_milliseconds": lambda *args: 1000 * max(times(*args)),
+        "starts_too_early": lambda *args: max(times(*args, before=lambda device: None)),
+    },
     "raised": {
         "needs_a_gpu": lambda *args: sorted(times(*args, after=torch.cuda.synchronize))[
             args[2] // 2
