@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
 from helpers.checks.plain import Other, describe, first
 
@@ -27,18 +28,16 @@ def collect(call, case, Ranker):
     # The attributes that torch does not register.
     own = {name: value for name, value in vars(net).items() if name not in vars(nn.Module())}
     tensors = [(name, value) for name, value in own.items() if isinstance(value, torch.Tensor)]
-    layers = [{"name": n, "what": describe(v)} for n, v in own.items() if has_layers(v, net)]
+    modules = {*net.modules()}
+    layers = [
+        {"name": name, "what": describe(value)}
+        for name, value in own.items()
+        if any(isinstance(x, nn.Module) and x not in modules for x in tree_leaves(value))
+    ]
     if not tensors and not layers:
         facts = call(net, case.X.make(), name="Ranker")
         facts.result.sum().backward()
     return facts.add(tensors=tensors, layers=layers, saved=list(net.state_dict()), net=net)
-
-
-def has_layers(value, net):
-    items = value.values() if isinstance(value, dict) else value
-    return isinstance(value, list | tuple | set | dict) and any(
-        isinstance(item, nn.Module) and item not in {*net.modules()} for item in items
-    )
 
 
 def right(case):

@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.checks.lab_03.shared import build, contents, differing, left_behind, take_steps
+from helpers.checks.lab_03.shared import build, contents, differing, left_behind
 from helpers.checks.plain import plain
 
 answers = "move_both(net, optimizer, device)"
@@ -20,8 +20,7 @@ def cases(draw):
 
 
 def collect(call, case, move_both):
-    net, optimizer = build(case, case.source)
-    take_steps(net, optimizer, case.steps)
+    net, optimizer = build(case, case.source, case.steps)
     earlier = plain(contents(net, optimizer))
     facts = call(move_both, net, optimizer, torch.device(case.wanted))
     return facts.add(earlier=earlier, **contents(net, optimizer))

@@ -6,24 +6,21 @@ from torch import nn
 from helpers.checks.plain import first, is_equal
 
 
-def build(case, device="cpu"):
-    """Return a case's network and its optimizer, whose two groups have rates of their own."""
+def build(case, device="cpu", steps=0):
+    """Return a trained network and its optimizer, whose two groups have rates of their own."""
     torch.manual_seed(case.seed)
     net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2)).to(device)
-    weight, *others = net.parameters()
-    rate = 0.02 + case.seed % 5 / 100
+    (weight, *others), rate = net.parameters(), 0.02 + case.seed % 5 / 100
     groups = [{"params": [weight], "lr": rate}, {"params": others, "lr": 2 * rate}]
     if case.optimizer == "SGD":
-        return net, torch.optim.SGD(groups, momentum=0.9, weight_decay=0.01)
-    return net, torch.optim.Adam(groups, betas=(0.8, 0.9))
-
-
-def take_steps(net, optimizer, count):
-    batch = torch.arange(24.0).sin().reshape(6, 4).to(next(net.parameters()).device)
-    for _ in range(count):
+        optimizer = torch.optim.SGD(groups, momentum=0.9, weight_decay=0.01)
+    else:
+        optimizer = torch.optim.Adam(groups, betas=(0.8, 0.9))
+    for _ in range(steps):
         optimizer.zero_grad()
-        ((net(batch) - 1) ** 2).mean().backward()
+        ((net(torch.arange(24.0).sin().reshape(6, 4).to(device)) - 1) ** 2).mean().backward()
         optimizer.step()
+    return net, optimizer
 
 
 def contents(net, optimizer):
