@@ -2,8 +2,9 @@
 
 import torch
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
-from helpers.checks.plain import describe, first
+from helpers.checks.plain import Other, describe, first
 
 answers = "Ranker(features, classes)"
 points = 3
@@ -15,7 +16,7 @@ tolerance = 1e-2
 def cases(draw):
     for device in draw.devices:
         sizes, seed = draw.sample(range(2, 9), 2), draw.randrange(2**31)
-        yield {"device": device, "seed": seed, "X": draw.normal(3, sizes[0]), "sizes": sizes}
+        yield {"X": draw.normal(3, sizes[0], device=device), "seed": seed, "sizes": sizes}
 
 
 def collect(call, case, Ranker):
@@ -23,37 +24,31 @@ def collect(call, case, Ranker):
     facts = call(Ranker, *case.sizes)
     if not isinstance(net := facts.result, nn.Module):
         return facts
-    facts.value = [call(net, case.X.make(), name="Ranker").value]
-    call(net.to, case.device)
+    net.to(case.X.device)
     # The attributes that torch does not register.
     own = {name: value for name, value in vars(net).items() if name not in vars(nn.Module())}
-    tensors = {name: value for name, value in own.items() if isinstance(value, torch.Tensor)}
-    layers = {name: describe(value) for name, value in own.items() if has_layers(value, net)}
+    tensors = [(name, value) for name, value in own.items() if isinstance(value, torch.Tensor)]
+    modules = {*net.modules()}
+    layers = [
+        {"name": name, "what": describe(value)}
+        for name, value in own.items()
+        if any(isinstance(x, nn.Module) and x not in modules for x in tree_leaves(value))
+    ]
     if not tensors and not layers:
-        moved = call(net, case.X.make().to(case.device), name="Ranker")
-        moved.result.sum().backward()
-        facts.value.append(moved.value)
+        facts = call(net, case.X.make(), name="Ranker")
+        facts.result.sum().backward()
     return facts.add(tensors=tensors, layers=layers, saved=list(net.state_dict()), net=net)
-
-
-def has_layers(value, net):
-    items = value.values() if isinstance(value, dict) else value
-    return isinstance(value, list | tuple | set | dict) and any(
-        isinstance(item, nn.Module) and item not in {*net.modules()} for item in items
-    )
 
 
 def right(case):
     torch.manual_seed(case.seed)
-    return [sum(nn.Linear(*case.sizes)(case.X.values - 0.5) for _ in range(2))] * 2
+    return sum(nn.Linear(*case.sizes)(case.X.values - 0.5) for _ in range(2))
 
 
-returns = ("not-a-module", lambda value, case: isinstance(value, list))
+returns = ("not-a-module", lambda value, case: not isinstance(value, Other))
 side_effects = {
-    "plain-tensor": lambda f: first(
-        {"name": name, "found": t.device} for name, t in f.tensors.items()
-    ),
-    "hidden-layers": lambda f: first({"name": n, "what": what} for n, what in f.layers.items()),
+    "plain-tensor": lambda f: first({"name": name, "found": t.device} for name, t in f.tensors),
+    "hidden-layers": lambda f: first(f.layers),
     "not-saved": lambda f: first(n not in f.saved and {"name": n} for n in ("mean", "gain")),
     "mean-is-learned": lambda f: f.net.gradients.get("mean") is not None,
     "not-learned": lambda f: first(

@@ -6,50 +6,46 @@ from torch import nn
 from helpers.checks.plain import first, is_equal
 
 
-def build(case, device="cpu"):
-    """Return a case's network and its optimizer, whose two groups have rates of their own."""
+def build(case, device="cpu", steps=0):
+    """Return a trained network and its optimizer, whose two groups have rates of their own."""
     torch.manual_seed(case.seed)
     net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2)).to(device)
-    weight, *others = net.parameters()
-    rate = 0.02 + case.seed % 5 / 100
+    (weight, *others), rate = net.parameters(), 0.02 + case.seed % 5 / 100
     groups = [{"params": [weight], "lr": rate}, {"params": others, "lr": 2 * rate}]
     if case.optimizer == "SGD":
-        return net, torch.optim.SGD(groups, momentum=0.9, weight_decay=0.01)
-    return net, torch.optim.Adam(groups, betas=(0.8, 0.9))
-
-
-def take_steps(net, optimizer, count):
-    batch = torch.arange(24.0).sin().reshape(6, 4).to(next(net.parameters()).device)
-    for _ in range(count):
+        optimizer = torch.optim.SGD(groups, momentum=0.9, weight_decay=0.01)
+    else:
+        optimizer = torch.optim.Adam(groups, betas=(0.8, 0.9))
+    for _ in range(steps):
         optimizer.zero_grad()
-        ((net(batch) - 1) ** 2).mean().backward()
+        ((net(torch.arange(24.0).sin().reshape(6, 4).to(device)) - 1) ** 2).mean().backward()
         optimizer.step()
+    return net, optimizer
 
 
 def contents(net, optimizer):
-    """Return the optimizer's state of a network, then its settings, as "number name"."""
-    ids = {id(parameter) for parameter in net.parameters()}
+    """Return weights, buffers, and the optimizer's state and settings as "number name"."""
+    weights, buffers = dict(net.named_parameters()), dict(net.named_buffers())
+    ids = {id(weight) for weight in weights.values()}
     groups = [{**g, "params": [id(p) in ids for p in g["params"]]} for g in optimizer.param_groups]
-    tables = [optimizer.state.get(p, {}) for p in net.parameters()] + groups
-    return {f"{i} {key}": value for i, table in enumerate(tables) for key, value in table.items()}
+    tables = enumerate([optimizer.state.get(p, {}) for p in weights.values()] + groups)
+    state = {f"{i} {key}": value for i, table in tables for key, value in table.items()}
+    return {"weights": weights, "buffers": buffers, "state": state}
 
 
-def left_behind(state, device):
-    """Return the values of the hint for a state tensor that is not on the device."""
+def left_behind(tensors, device):
     return first(  # a step counter may stay on the CPU, as those of Adam do
         getattr(value, "shape", ())
         and value.device != device
-        and {"found": value.device, "entry": key.split()[1]}
-        for key, value in state.items()
+        and {"found": value.device, "entry": key.split()[-1]}
+        for key, value in tensors.items()
     )
 
 
-def differing(found, expected, close=None):
+def differing(f, part):
     """Return the values of the hint for an entry that differs, on whichever device it is."""
-    found, expected = (
-        {k: getattr(v, "values", v) for k, v in x.items()} for x in (found, expected)
-    )
     return first(
-        not is_equal(found.get(key), value, close) and {"entry": key.split()[-1], "name": key}
-        for key, value in expected.items()
+        not is_equal(f.own[part].get(key), getattr(value, "values", value))
+        and {"entry": key.split()[-1], "name": key}
+        for key, value in f.earlier[part].items()
     )

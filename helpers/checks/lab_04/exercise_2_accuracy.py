@@ -3,9 +3,8 @@
 from statistics import mean
 
 from helpers.checks.exercise import Case
-from helpers.checks.lab_04.shared import count_confusion, draw_batches, evaluate
+from helpers.checks.lab_04.shared import COSTS, count_confusion, draw_pairs, evaluate
 from helpers.checks.plain import is_number
-from helpers.language import translate
 
 answers = "accuracy(net, batches)"
 points = 3
@@ -13,13 +12,14 @@ success = "The accuracy is right, and the CPU waits for the GPU once."
 section = "How good is it?"
 tolerance = 1e-5
 collect = evaluate
+costs = COSTS
 
 
 def cases(draw):
     for device in (draw.device, "cpu"):
-        sizes, seed = [draw.randint(5, 9)] * draw.randint(4, 6) + [1, 3], draw.randrange(2**31)
-        case = {"pairs": draw_batches(draw, seed, sizes), "seed": seed, "images": sum(sizes)}
-        yield {**case, "device": device, "training": device != "cpu"}
+        sizes = [draw.randint(5, 9)] * draw.randint(4, 6) + [1, 3]
+        case = Case(seed=draw.randrange(2**31), device=device, training=device != "cpu")
+        yield {**case, "pairs": [*draw_pairs(draw, case, sizes)], "images": sum(sizes)}
 
 
 def right(case):
@@ -29,20 +29,15 @@ def right(case):
 
 returns = ("not-a-number", lambda value, case: is_number(value))
 side_effects = {
-    "net-moved": lambda f: (
-        (others := {*f.net.devices, *f.devices} - {f.case.device})
-        and {"before": f.case.device, "after": ", ".join(sorted(others))}
-    ),
+    "net-moved": lambda f: f.elsewhere and {"before": f.case.device, "after": f.elsewhere[0]},
     "train-mode": lambda f: True in f.modes,
-    "mode-not-restored": lambda f: f.before != f.after,
-    "keeps-gradients": lambda f: True in f.gradients,
+    "mode-not-restored": lambda f: f.after != f.case.training and {"before": f.case.training},
     "gradients-left-off": lambda f: f.gradients_left_off,
 }
 wrong_outcomes = {
     "mean-of-means": lambda case: mean(right(Case(case, pairs=[pair])) for pair in case.pairs)
 }
 mistakes = {"wrong-fraction": lambda f: {"correct": round(f.right * f.case.images)}}
-costs = {"many-fetches": lambda f: f.fetched > 2 and {"enough": translate("once is enough")}}
 hints = """
 not-a-number: `accuracy` returns {what}, but it should return a plain Python number from 0 to 1.
     -> A tensor with one number in it is still a tensor on its device. Which method returns the
