@@ -59,9 +59,8 @@ side_effects = {
         and {"bytes": size}
     ),
     "not-trained": lambda f: are_close(f.net, build(f.case)[0].parameters()),
-    "different-training": lambda f: (
-        False in f.modes or not are_close(f.value, train(f.case), 2e-3, 2e-5)
-    ),
+    "evaluation-mode": lambda f: False in f.modes,
+    "different-training": lambda f: not are_close(f.value, train(f.case), 2e-3, 2e-5),
 }
 hints = """
 not-the-network: `train_classic` returns {what}, but it should return the trained network.
@@ -77,6 +76,8 @@ needs-a-gpu: On a machine without a GPU, `train_classic` {what}.
 copied-back: Your loop copies {bytes} bytes from the GPU back to the CPU.
     -> On which device does the loss compare predictions and labels? Which of the two has to move so
     that this is the GPU?
+evaluation-mode: Your function trains the network in evaluation mode.
+    -> Three edits are enough, and none of them changes the mode. Which line does?
 different-training: The trained network's weights differ from those that the given script would
     learn.
     -> Three edits are enough, and none of them changes what is computed. Compare the rest with the

@@ -35,6 +35,11 @@ def test_every_row_has_a_hint_and_every_hint_a_row(exercise):
     assert exercise.row_ids() == set(exercise.hints)
 
 
+def test_outcomes_are_compared_only_with_a_table_of_mistakes(exercise):
+    names = set(vars(exercise._module))
+    assert "mistakes" in names or not names & {"outcome", "wrong_outcomes", "tolerance"}
+
+
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: f"{path.parent.name}/{path.stem[5:]}")
 def test_every_hint_has_a_wrong_answer_and_two_answers_are_right(path):
     name = f"tests.helpers.checks.{path.parent.name}.{path.stem}"

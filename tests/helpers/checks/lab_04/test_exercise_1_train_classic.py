@@ -73,7 +73,7 @@ def changes_the_learning_rate(net, batches):
     return train(net.to(gpu_or_cpu()), batches, gpu_or_cpu(), lr=0.1)
 
 
-@answers.wrong("different-training")
+@answers.wrong("evaluation-mode")
 def trains_in_evaluation_mode(net, batches):
     return with_the_three_edits(net.eval(), batches)
 
