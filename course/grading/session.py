@@ -1,4 +1,4 @@
-"""Runs one submission in a sandbox until every exercise has a verdict.
+"""Runs one submission in a sandbox, and judges its exercises here with facts from the sandbox.
 
 If a cell ends the process or has to be stopped, the submission runs again without this cell, so
 that one bad answer does not affect the others. A failure before any student code has run is
@@ -7,21 +7,32 @@ reported separately because the student did not cause it.
 
 from __future__ import annotations
 
+import base64
+import copy
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
+import cloudpickle
+import torch
+
 from course.grading.answers import CellKind, SubmittedCell, find_lab_name
+from course.grading.facts_codec import Malformed, decode
 from course.grading.limits import SandboxLimits, Stop, StopReason
-from course.grading.outputs import make_result, read_result
-from course.grading.remote_check import JudgeFailed, check_remotely, load_lab
-from course.grading.remote_worker import RemoteWorker, TimeLimit, WorkerStopped
+from course.grading.outputs import MAX_TEXT, make_result, read_result
+from course.grading.remote_worker import Canceled, RemoteWorker, TimeLimit, WorkerStopped
+from helpers.checks.collecting import Case, Error, Facts
+from helpers.checks.exercise import Exercise, Lab
 
 # Time limit for the lab's own cells, because the first one may import more than torch.
 _GIVEN_SECONDS = 120.0
 # Each stopped cell costs a new start of the sandbox, which takes seconds.
 _MAX_STOPPED_CELLS = 12
 _FOREIGN_MESSAGES = "wrote to the grader's channel"
+# Judges use torch's global random number generator.
+_judge_lock = threading.Lock()
 
 
 @dataclass
@@ -67,10 +78,10 @@ class Session:
     def _run_once(self) -> bool:
         """Run the cells that still matter; return whether a new process has to run the rest."""
         self._student_code_ran, index = False, None
-        worker = RemoteWorker(self._lab_name, self.limits, self.cancel, isolated=self.isolated)
-        self.isolated = worker.isolated
+        worker = RemoteWorker(self.limits, self.cancel, isolated=self.isolated)
+        self.isolated = worker.sandbox.isolated
         try:
-            worker.start()
+            worker.start(self._lab_name)
             for index, cell in enumerate(self.cells):
                 is_judged = cell.kind is CellKind.CHECK and cell.exercise in self.verdicts
                 if cell.kind is CellKind.TEXT or index in self.stops or is_judged:
@@ -84,12 +95,12 @@ class Session:
             self.fault = None
             return False
         except WorkerStopped as stopped:
-            error = f": {worker.last_error}" if worker.last_error else ""
-            return self._handle_stop(stopped.stop, None if stopped.was_idle else index, error)
+            index = None if stopped.was_idle else index
+            return self._handle_stop(stopped.stop, index, worker.sandbox.last_error())
         finally:
             if worker.has_foreign_messages and _FOREIGN_MESSAGES not in self.notes:
                 self.notes.append(_FOREIGN_MESSAGES)
-            worker.close()
+            worker.sandbox.close()
 
     def _run_cell(self, worker: RemoteWorker, index: int, cell: SubmittedCell) -> None:
         seconds = self.limits.cell_seconds
@@ -119,8 +130,10 @@ class Session:
             verdict = check_remotely(
                 exercise, lambda **fields: worker.request("collect", limit, **fields)
             )
-        except JudgeFailed as error:
-            text = f"was not graded: the judge failed: {error}"
+        except (WorkerStopped, Canceled):
+            raise
+        except Exception as error:  # the student is not responsible for an error of the judge
+            text = f"was not graded: the judge failed: {type(error).__name__}: {error}"
             self.stops[index] = Stop(StopReason.BUSY, text)
             self.results[index] = make_result(text)
         else:
@@ -140,8 +153,8 @@ class Session:
             text = f"the whole lab took more than {self.limits.seconds:g} seconds"
             return self._give_up(Stop(StopReason.TIME, text))
         if not self._student_code_ran:
-            text = f"its setup {stop.text} before any student code could run{last_error}"
-            self.fault = Stop(stop.reason, text)
+            text = f"its setup {stop.text} before any student code could run"
+            self.fault = Stop(stop.reason, f"{text}: {last_error}" if last_error else text)
             # Retry once: the failure may be transient, for example because memory was low.
             self._faults += 1
             return self._faults < 2
@@ -162,3 +175,63 @@ class Session:
             if cell.kind is CellKind.CHECK and cell.exercise not in self.verdicts:
                 self.stops[index] = Stop(stop.reason, f"was not graded: {stop.text}")
         return False
+
+
+def load_lab(name: str) -> Lab:
+    """Return a copy of a lab such as "lab_01", with no attempts counted yet."""
+    package = import_module(f"helpers.checks.{name}")
+    # The sandbox cannot import the checks.
+    cloudpickle.register_pickle_by_value(package)
+    lab = copy.copy(package.lab)
+    lab.exercises = {number: copy.copy(e) for number, e in lab.exercises.items()}
+    for exercise in lab.exercises.values():
+        exercise.lab, exercise.passed, exercise.tries, exercise.hint_counts = lab, False, 0, {}
+    return lab
+
+
+class _AnswerMissing(Exception):
+    """The notebook does not define one of the answers; the argument is its name."""
+
+
+def check_remotely(
+    exercise: Exercise, ask: Callable[..., dict[str, Any]], seed: int | None = None
+) -> dict[str, Any]:
+    """Judge the student's answers to an exercise; return the result of its check cell.
+
+    `ask` sends a request to collect facts, with its arguments as fields, and returns the reply. One
+    thread judges at a time. While the sandbox collects facts, another one may judge.
+    """
+
+    def collect(function: Callable[..., Facts], case: Case) -> Facts:
+        with torch._C.DisableTorchFunction():
+            pickled = base64.b64encode(cloudpickle.dumps((function, case))).decode()
+        _judge_lock.release()
+        try:
+            reply = ask(names=exercise.names, seconds=exercise.seconds, collector=pickled)
+        finally:
+            _judge_lock.acquire()
+        if reply.get("missing") in exercise.names:
+            raise _AnswerMissing(reply["missing"])
+        try:
+            return decode(str(reply.get("facts")))
+        except Malformed as error:
+            return Facts(error=Error((), "", "unusable-result", {"error": str(error)}))
+
+    try:
+        with _judge_lock:
+            torch.set_num_threads(1)
+            # Without a GPU, the worker simulates two.
+            verdict = exercise.run(collect, seed, torch.cuda.device_count() or 2)
+            box = exercise.record(verdict)
+    except _AnswerMissing as missing:
+        error = f"NameError: name '{missing}' is not defined"
+        return {"passed": False, "hint": None, "message": error} | make_result(error)
+    wrong = "" if verdict.mistake is None else verdict.mistake.wrong[:MAX_TEXT]
+    outputs: list[dict[str, Any]] = [{"data": {"text/plain": box.text[:MAX_TEXT]}}]
+    if box.text_printed:
+        outputs.append({"name": "stdout", "text": box.text_printed[:MAX_TEXT]})
+    error = f"CheckFailed: exercise {exercise.number}: {wrong}" if wrong else ""
+    # A student's process may claim anything.
+    stop = StopReason(verdict.facts.stopped) if verdict.facts.stopped in ("time", "memory") else ""
+    fields = {"passed": verdict.passed, "hint": verdict.hint, "message": wrong}
+    return fields | make_result(error, "", stop, outputs)

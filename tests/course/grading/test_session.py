@@ -20,9 +20,8 @@ from course.grading.grade import grade_submission
 from course.grading.gradebook import MarkStatus
 from course.grading.limits import SandboxLimits, Stop, StopReason
 from course.grading.outputs import MAX_ERROR, MAX_TEXT, read_result
-from course.grading.remote_check import JudgeFailed, check_remotely, load_lab
 from course.grading.remote_worker import RemoteWorker, TimeLimit, WorkerStopped
-from course.grading.session import Session
+from course.grading.session import Session, check_remotely, load_lab
 from course.grading.submissions import Submission
 from helpers.checks import lab_01
 from helpers.checks.collecting import Collector, Facts
@@ -87,13 +86,6 @@ def test_box_counts_the_attempts_of_one_submission_only():
     assert text.endswith("○○○○○○ 0 of 6 exercises done")
 
 
-def test_an_error_in_the_judge_is_not_the_students_fault(monkeypatch):
-    exercise = load_lab("lab_01").exercises[3]
-    monkeypatch.setattr(exercise._module, "cases", lambda draw: 1 / 0)
-    with pytest.raises(JudgeFailed, match="ZeroDivisionError: division by zero"):
-        check_remotely(exercise, lambda **fields: {})
-
-
 def test_another_submission_is_judged_while_a_sandbox_collects():
     verdicts = []
 
@@ -140,13 +132,14 @@ def request_reply(monkeypatch, *lines, seconds=60):
     """Send a request to a sandbox that prints these lines; return the worker and the reply."""
     stop = Stop(StopReason.ENDED, "")
     sandbox = SimpleNamespace(
-        process=SimpleNamespace(poll=lambda: None), send=lambda *args: None, isolated=False,
-        seconds=time.monotonic, exceeded_limit=lambda: None, exit_reason=lambda: stop,
+        process=SimpleNamespace(poll=lambda: None), isolated=False, seconds=time.monotonic,
+        exceeded_limit=lambda: None, exit_reason=lambda: stop,
     )  # fmt: skip
     monkeypatch.setattr(remote_worker, "Sandbox", lambda *args, **options: sandbox)
-    monkeypatch.setattr(remote_worker, "_read_lines", lambda sandbox: iter(lines))
+    monkeypatch.setattr(RemoteWorker, "_exchange", lambda self: iter(lines))
     monkeypatch.setattr(remote_worker.secrets, "token_hex", lambda size: "SECRET")
-    worker = RemoteWorker("lab_01", SandboxLimits(), threading.Event(), isolated=False)
+    limits = SandboxLimits(max_output_bytes=200_000)
+    worker = RemoteWorker(limits, threading.Event(), isolated=False)
     return worker, worker.request("run", TimeLimit(seconds))
 
 
@@ -159,7 +152,9 @@ def test_lines_that_are_not_the_reply_are_ignored_and_noted(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("line", "reason"), [(None, StopReason.TIME), (9, StopReason.OUTPUT), (b"", StopReason.ENDED)]
+    ("line", "reason"),
+    [(None, StopReason.TIME), (bytes(200_001), StopReason.OUTPUT), (b"", StopReason.ENDED)],
+    ids=["time", "output", "ended"],
 )
 def test_worker_that_does_not_reply_is_stopped(monkeypatch, line, reason):
     with pytest.raises(WorkerStopped) as stopped:
@@ -167,14 +162,31 @@ def test_worker_that_does_not_reply_is_stopped(monkeypatch, line, reason):
     assert stopped.value.stop.reason is reason
 
 
+GIVEN = SubmittedCell(CellKind.GIVEN, "from helpers.checks import lab_01 as check")
+CHECK = SubmittedCell(CellKind.CHECK, "check.exercise_1(f)", 1)
+
+
+def fake_worker(request):
+    sandbox = SimpleNamespace(close=list, last_error=str, isolated=False)
+    return SimpleNamespace(start=str, request=request, sandbox=sandbox, has_foreign_messages=False)
+
+
+def test_an_error_in_the_judge_is_not_the_students_fault(monkeypatch):
+    worker = fake_worker(lambda do, limit, **fields: result() if do == "run" else {})
+    monkeypatch.setattr(session, "RemoteWorker", lambda *args, **options: worker)
+    run = Session([GIVEN, CHECK], SandboxLimits(), threading.Event(), False)
+    monkeypatch.setattr(run._lab.exercises[1]._module, "cases", lambda draw: 1 / 0)
+    run.run()
+    assert run.stops[1].reason is StopReason.BUSY
+    assert "the judge failed: ZeroDivisionError: division by zero" in run.stops[1].text
+
+
 @pytest.mark.parametrize(
     ("is_idle", "runs", "text"),
     [(False, 12, "other cells were stopped"), (True, 2, "the code before it ended")],
 )
 def test_a_process_that_keeps_ending_is_not_started_forever(monkeypatch, is_idle, runs, text):
-    given = SubmittedCell(CellKind.GIVEN, "from helpers.checks import lab_01 as check")
-    cells = [given, *[SubmittedCell(CellKind.STUDENT, "exit()", 1)] * 500]
-    cells.append(SubmittedCell(CellKind.CHECK, "check.exercise_1(f)", 1))
+    cells = [GIVEN, *[SubmittedCell(CellKind.STUDENT, "exit()", 1)] * 500, CHECK]
     workers = []
 
     def request(do, limit, source, seconds):
@@ -183,8 +195,7 @@ def test_a_process_that_keeps_ending_is_not_started_forever(monkeypatch, is_idle
         return result()
 
     def start_worker(*args, isolated):
-        workers.append(SimpleNamespace(start=list, close=list, request=request, last_error=""))
-        workers[-1].isolated = workers[-1].has_foreign_messages = False
+        workers.append(fake_worker(request))
         return workers[-1]
 
     monkeypatch.setattr(session, "RemoteWorker", start_worker)
