@@ -268,8 +268,7 @@ def _make_mark(session: Session, number: int, max_points: int, is_missing: bool)
     for index in indices:
         stop = session.stops.get(index)
         if stop and (not passed or session.cells[index].kind is CellKind.CHECK):
-            is_busy = stop.reason is StopReason.BUSY
-            status = MarkStatus.NOT_GRADED if is_busy else MarkStatus.STOPPED
+            status = MarkStatus.NOT_GRADED if stop.reason is StopReason.BUSY else MarkStatus.STOPPED
             text = f"its code {stop.text}"
             return replace(no_points, status=status, message=text, stop=stop.reason)
     if passed:

@@ -26,16 +26,12 @@ class Canceled(Exception):
     """The grading was canceled."""
 
 
+@dataclass(eq=False)
 class WorkerStopped(Exception):
-    """The worker has exceeded a limit or has ended, for the reason `stop`.
+    """The worker has exceeded a limit, or has ended; `was_idle`: between two requests."""
 
-    `was_idle` is whether it ended between two requests.
-    """
-
-    def __init__(self, stop: Stop, *, was_idle: bool = False) -> None:
-        super().__init__(stop.text)
-        self.stop = stop
-        self.was_idle = was_idle
+    stop: Stop
+    was_idle: bool = False
 
 
 @dataclass
@@ -47,14 +43,9 @@ class TimeLimit:
 
 
 class RemoteWorker:
-    """A worker in a sandbox.
+    """A worker in a sandbox. Setting `cancel` ends the current request.
 
-    Args:
-        limits: the resource limits.
-        cancel: an event that ends the current request.
-        isolated: whether to use bubblewrap if it is available.
-
-    `total` is the time limit for the student's code, which requests count to once it is set.
+    `total` is the time limit for the student's code in all runs; None before the code starts.
     """
 
     def __init__(self, limits: SandboxLimits, cancel: threading.Event, *, isolated: bool) -> None:

@@ -176,7 +176,13 @@ class ControlGroups:
         limits = {"pids.max": max_tasks, "memory.max": memory_bytes, "memory.swap.max": 0}
         limits |= {f"memory.{kind}limit_in_bytes": memory_bytes for kind in ("", "memsw.")}
         self.folders: list[Path] = []
-        for own_group in _own_groups():
+        lines: list[str] = []
+        with contextlib.suppress(OSError):
+            lines = Path("/proc/self/cgroup").read_text().splitlines()
+        for _, controller, path in (line.split(":", 2) for line in lines):
+            if controller not in ("", "pids", "memory"):
+                continue
+            own_group = Path("/sys/fs/cgroup", controller, path.lstrip("/"))
             # In version 2, only a group without processes of its own can have limited children.
             for parent in (own_group, *own_group.parents[:-3]):
                 with contextlib.suppress(OSError):
@@ -199,18 +205,6 @@ class ControlGroups:
                     folder.rmdir()
                 except OSError:  # a process has not ended yet
                     time.sleep(0.05)
-
-
-def _own_groups() -> list[Path]:
-    """Return the folders of this process's cgroups: version 2, and version 1's pids and memory."""
-    with contextlib.suppress(OSError):
-        groups = [g.split(":", 2) for g in Path("/proc/self/cgroup").read_text().splitlines()]
-        return [
-            Path("/sys/fs/cgroup", controller, path.lstrip("/"))
-            for _, controller, path in groups
-            if controller in ("", "pids", "memory")
-        ]
-    return []
 
 
 class Sandbox:

@@ -12,6 +12,7 @@ import copy
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -20,8 +21,14 @@ import torch
 
 from course.grading.answers import CellKind, SubmittedCell, find_lab_name
 from course.grading.facts_codec import Malformed, decode
-from course.grading.limits import SandboxLimits, Stop, StopReason
-from course.grading.outputs import MAX_TEXT, make_result, read_result
+from course.grading.limits import (
+    MAX_TEXT,
+    SandboxLimits,
+    Stop,
+    StopReason,
+    make_result,
+    read_result,
+)
 from course.grading.remote_worker import Canceled, RemoteWorker, TimeLimit, WorkerStopped
 from helpers.checks.collecting import Case, Error, Facts
 from helpers.checks.exercise import Exercise, Lab
@@ -30,7 +37,6 @@ from helpers.checks.exercise import Exercise, Lab
 _GIVEN_SECONDS = 120.0
 # Each stopped cell costs a new start of the sandbox, which takes seconds.
 _MAX_STOPPED_CELLS = 12
-_FOREIGN_MESSAGES = "wrote to the grader's channel"
 # Judges use torch's global random number generator.
 _judge_lock = threading.Lock()
 
@@ -54,8 +60,6 @@ class Session:
     stops: dict[int, Stop] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     fault: Stop | None = None
-    # Whether the student's code has started in the current run.
-    _student_code_ran: bool = False
     # How often the setup failed, and how often the process ended between two cells.
     _faults: int = 0
     _idle_stops: int = 0
@@ -77,7 +81,7 @@ class Session:
 
     def _run_once(self) -> bool:
         """Run the cells that still matter; return whether a new process has to run the rest."""
-        self._student_code_ran, index = False, None
+        index = None
         worker = RemoteWorker(self.limits, self.cancel, isolated=self.isolated)
         self.isolated = worker.sandbox.isolated
         try:
@@ -87,7 +91,7 @@ class Session:
                 if cell.kind is CellKind.TEXT or index in self.stops or is_judged:
                     continue
                 if cell.kind is not CellKind.GIVEN:
-                    self._student_code_ran, worker.total = True, self._total
+                    worker.total = self._total
                 if cell.kind is not CellKind.CHECK:
                     self._run_cell(worker, index, cell)
                 elif not self._check(worker, index, cell):
@@ -95,11 +99,10 @@ class Session:
             self.fault = None
             return False
         except WorkerStopped as stopped:
-            index = None if stopped.was_idle else index
-            return self._handle_stop(stopped.stop, index, worker.sandbox.last_error())
+            return self._handle_stop(stopped.stop, None if stopped.was_idle else index, worker)
         finally:
-            if worker.has_foreign_messages and _FOREIGN_MESSAGES not in self.notes:
-                self.notes.append(_FOREIGN_MESSAGES)
+            if worker.has_foreign_messages:
+                self.notes = ["wrote to the grader's channel"]
             worker.sandbox.close()
 
     def _run_cell(self, worker: RemoteWorker, index: int, cell: SubmittedCell) -> None:
@@ -109,7 +112,7 @@ class Session:
         limit = TimeLimit(seconds + self.limits.grace)
         reply = worker.request("run", limit, source=cell.source, seconds=seconds)
         result = read_result(reply)
-        if result["error"] and not self._student_code_ran:
+        if result["error"] and worker.total is None:
             text = f"stopped in the lab's own cells ({result['error']})"
             raise WorkerStopped(Stop(StopReason.FAILED, text))
         if cell.exercise not in self.verdicts or index not in self.results:
@@ -125,11 +128,9 @@ class Session:
         exercise = self._lab.exercises[cell.exercise]
         # Allow more than the check's own time limit, which gives a better error message.
         seconds = max(self.limits.cell_seconds, exercise.seconds + 5)
-        limit = TimeLimit(seconds + self.limits.grace)
+        ask = partial(worker.request, "collect", TimeLimit(seconds + self.limits.grace))
         try:
-            verdict = check_remotely(
-                exercise, lambda **fields: worker.request("collect", limit, **fields)
-            )
+            verdict = check_remotely(exercise, ask)
         except (WorkerStopped, Canceled):
             raise
         except Exception as error:  # the student is not responsible for an error of the judge
@@ -147,27 +148,27 @@ class Session:
             return False
         return True
 
-    def _handle_stop(self, stop: Stop, index: int | None, last_error: str) -> bool:
+    def _handle_stop(self, stop: Stop, index: int | None, worker: RemoteWorker) -> bool:
         """Record why a run ended early; return whether to try again."""
         if self._total.used > self._total.seconds:
             text = f"the whole lab took more than {self.limits.seconds:g} seconds"
             return self._give_up(Stop(StopReason.TIME, text))
-        if not self._student_code_ran:
+        if worker.total is None:
             text = f"its setup {stop.text} before any student code could run"
+            last_error = worker.sandbox.last_error()
             self.fault = Stop(stop.reason, f"{text}: {last_error}" if last_error else text)
             # Retry once: the failure may be transient, for example because memory was low.
             self._faults += 1
             return self._faults < 2
         if index is None:
             self._idle_stops += 1
-            if self._idle_stops < 2:
-                return True
-            return self._give_up(Stop(stop.reason, f"the code before it {stop.text}"))
+            text = f"the code before it {stop.text}"
+            return self._idle_stops < 2 or self._give_up(Stop(stop.reason, text))
         self.stops[index] = stop
         self.results.setdefault(index, make_result(f"stopped: it {stop.text}"))
-        if len(self.stops) < _MAX_STOPPED_CELLS:
-            return True
-        return self._give_up(Stop(stop.reason, f"{_MAX_STOPPED_CELLS} other cells were stopped"))
+        text = f"{_MAX_STOPPED_CELLS} other cells were stopped"
+        can_retry = len(self.stops) < _MAX_STOPPED_CELLS
+        return can_retry or self._give_up(Stop(stop.reason, text))
 
     def _give_up(self, stop: Stop) -> bool:
         self.fault = None

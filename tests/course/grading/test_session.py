@@ -18,8 +18,7 @@ from course.grading.answers import CellKind, SubmittedCell
 from course.grading.facts_codec import encode
 from course.grading.grade import grade_submission
 from course.grading.gradebook import MarkStatus
-from course.grading.limits import SandboxLimits, Stop, StopReason
-from course.grading.outputs import MAX_ERROR, MAX_TEXT, read_result
+from course.grading.limits import MAX_ERROR, MAX_TEXT, SandboxLimits, Stop, StopReason, read_result
 from course.grading.remote_worker import RemoteWorker, TimeLimit, WorkerStopped
 from course.grading.session import Session, check_remotely, load_lab
 from course.grading.submissions import Submission
@@ -168,7 +167,9 @@ CHECK = SubmittedCell(CellKind.CHECK, "check.exercise_1(f)", 1)
 
 def fake_worker(request):
     sandbox = SimpleNamespace(close=list, last_error=str, isolated=False)
-    return SimpleNamespace(start=str, request=request, sandbox=sandbox, has_foreign_messages=False)
+    return SimpleNamespace(
+        start=str, request=request, sandbox=sandbox, has_foreign_messages=False, total=None
+    )
 
 
 def test_an_error_in_the_judge_is_not_the_students_fault(monkeypatch):
