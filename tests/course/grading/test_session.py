@@ -4,6 +4,7 @@ import base64
 import importlib
 import json
 import pickle
+import subprocess
 import threading
 import time
 import zlib
@@ -127,37 +128,46 @@ def test_forged_results_are_truncated_and_malformed_ones_are_errors():
         assert read_result(reply) == result(error="its result is malformed")
 
 
-def request_reply(monkeypatch, *lines, seconds=60):
-    """Send a request to a sandbox that prints these lines; return the worker and the reply."""
+def fake_sandbox(monkeypatch, **process):
     stop = Stop(StopReason.ENDED, "")
     sandbox = SimpleNamespace(
-        process=SimpleNamespace(poll=lambda: None), isolated=False, seconds=time.monotonic,
-        exceeded_limit=lambda: None, exit_reason=lambda: stop,
+        process=SimpleNamespace(poll=lambda: None, **process), isolated=False,
+        seconds=time.monotonic, exceeded_limit=lambda: None, exit_reason=lambda: stop,
     )  # fmt: skip
     monkeypatch.setattr(remote_worker, "Sandbox", lambda *args, **options: sandbox)
-    monkeypatch.setattr(RemoteWorker, "_exchange", lambda self: iter(lines))
-    monkeypatch.setattr(remote_worker.secrets, "token_hex", lambda size: "SECRET")
     limits = SandboxLimits(max_output_bytes=200_000)
-    worker = RemoteWorker(limits, threading.Event(), isolated=False)
-    return worker, worker.request("run", TimeLimit(seconds))
+    return RemoteWorker(limits, threading.Event(), isolated=False)
 
 
 def test_lines_that_are_not_the_reply_are_ignored_and_noted(monkeypatch):
     lines = [b"hello", b"", b'other {"id": 1}', b"SECRET", b"SECRET [1]", b"SECRET {", b"SECRET {}"]
     lines += [b"SECRET " + b"[" * 100_000, b'SECRET {"id": 2}', b'SECRET {"id": 1, "real": true}']
-    worker, reply = request_reply(monkeypatch, *lines)
-    assert reply == {"id": 1, "real": True}
+    monkeypatch.setattr(RemoteWorker, "_exchange", lambda self: iter(lines))
+    monkeypatch.setattr(remote_worker.secrets, "token_hex", lambda size: "SECRET")
+    worker = fake_sandbox(monkeypatch)
+    assert worker.request("run", TimeLimit(60)) == {"id": 1, "real": True}
     assert worker.has_foreign_messages
 
 
 @pytest.mark.parametrize(
-    ("line", "reason"),
-    [(None, StopReason.TIME), (bytes(200_001), StopReason.OUTPUT), (b"", StopReason.ENDED)],
-    ids=["time", "output", "ended"],
+    ("command", "reason"),
+    [
+        ("exec sleep 600", StopReason.TIME),  # does not even read the request
+        ("exec cat", StopReason.OUTPUT),
+        ("exec cat /dev/zero", StopReason.OUTPUT),
+        ("while echo x; do :; done", StopReason.TIME),
+        ("read line", StopReason.ENDED),
+    ],
 )
-def test_worker_that_does_not_reply_is_stopped(monkeypatch, line, reason):
-    with pytest.raises(WorkerStopped) as stopped:
-        request_reply(monkeypatch, line, seconds=0)
+def test_worker_that_does_not_reply_is_stopped(monkeypatch, command, reason):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    process = subprocess.Popen(["/bin/sh", "-c", command], bufsize=0, **pipes)
+    worker = fake_sandbox(monkeypatch, stdin=process.stdin, stdout=process.stdout)
+    with pytest.raises(WorkerStopped) as stopped, process:
+        try:
+            worker.request("collect", TimeLimit(1), source="x" * 1_000_000)
+        finally:
+            process.kill()
     assert stopped.value.stop.reason is reason
 
 
