@@ -176,7 +176,7 @@ def main() -> int:
             GradingOptions(limits=SandboxLimits(cell_seconds=8)),
             lambda graded, done, count: print(
                 f"{done} of {count}: {graded.submission.student}, {graded.points} of "
-                f"{graded.max_points}, {graded.seconds:.1f} s {graded.notes or ''}",
+                f"{graded.max_points} {graded.notes or ''}",
                 flush=True,
             ),
         )

@@ -1,7 +1,5 @@
 """Merges a student's answers into the original lab; all other cells come from the lab."""
 
-from __future__ import annotations
-
 import ast
 import enum
 import re
@@ -133,8 +131,7 @@ def merge_answers(original: NotebookNode, submitted: NotebookNode) -> Submission
     pairs = zip(ids, sources, strict=True)
     if changed := {i for i, source in pairs if _CHECK.match(i) and lab.get(i, source) != source}:
         notes.append(f"changed checks were restored: {', '.join(sorted(changed))}")
-    changed_ids = [i for i, index in answers.items() if sources[index] != stubs[i]]
-    answered = {int(_EXERCISE.match(grade_id)[1]) for grade_id in changed_ids}
+    answered = {int(_EXERCISE.match(i)[1]) for i, n in answers.items() if sources[n] != stubs[i]}
     return SubmissionNotebook(cells, sorted(missing), sorted(answered), notes)
 
 

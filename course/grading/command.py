@@ -1,17 +1,11 @@
 """The command-line options and terminal output of `course grade` and `course similar`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from course.command_line import fraction, handle_sigterm_as_ctrl_c, positive_float, positive_int
-
-if TYPE_CHECKING:
-    from course.grading.gradebook import GradedSubmission
 
 _UNPROTECTED = (
     "Without it, time, memory and processes are limited, but the students' code can use the "
@@ -90,7 +84,14 @@ def _grade(options: argparse.Namespace) -> int:
         isolated=not options.no_sandbox,
         **{name: getattr(options, name) for name in names},
     )
-    results = grade(original, options.submissions, out, grading_options, _show_progress)
+    results = grade(
+        *(original, options.submissions, out, grading_options),
+        lambda graded, done, count: print(
+            f"{done:>4} of {count}  {graded.submission.student:<32}  "
+            f"{graded.points:>3} of {graded.max_points} points",
+            flush=True,
+        ),
+    )
     with_notes = sum(bool(graded.notes) for graded in results)
     count = f"{len(results)} submission{'s' if len(results) != 1 else ''}"
     print(f"\n{count} graded, {with_notes} with notes.")
@@ -107,11 +108,6 @@ def _grade(options: argparse.Namespace) -> int:
             "Run the command again with --jobs 1: only these submissions are graded again."
         )
     return 1 if ungraded else 0
-
-
-def _show_progress(graded: GradedSubmission, done: int, count: int) -> None:
-    points = f"{graded.points:>3} of {graded.max_points} points"
-    print(f"{done:>4} of {count}  {graded.submission.student:<32}  {points}", flush=True)
 
 
 def _warn(text: str) -> None:

@@ -4,17 +4,11 @@ The text is a line of JSON without spaces, followed by the tensors in the format
 base64. In JSON, a list is a list, and everything else that JSON lacks is an object with one key,
 the name of its type.
 
-What a student can falsify: `decode` only guarantees the types. The facts come from the process that
-runs the student's code, so code that manipulates this process, instead of solving the exercise, can
-falsify them. Values do not help it, because it knows only the inputs: `value`, `arguments` and the
-values in `own` must be right for random inputs. The values, dtype, shape, device and gradient flag
-of a tensor are read with the getters of `torch.Tensor` itself, so a subclass cannot falsify them.
-No other process can verify these facts: `copies`, `waits`, `calls`, `gradients_left_off`,
-`stopped`, `shadowed`, `printed`, a tensor's `device`, `requires_grad` and `is_one_of`, a
-module's `modes`, and what an exercise's own collector measures, such as bytes, seconds or counts.
+`decode` only guarantees the types. Student's code that manipulates its process can falsify what is
+measured there, such as copies, devices or seconds (docs/for_instructors.md has the list), but not
+values, because it does not know what is right for random inputs. The data of a tensor is read with
+the getters of `torch.Tensor` itself, so a subclass cannot falsify it.
 """
-
-from __future__ import annotations
 
 import base64
 import json

@@ -1,7 +1,5 @@
 """`course grade`: grades a folder of submissions and writes the gradebook and feedback pages."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable
@@ -35,10 +33,6 @@ from course.grading.submissions import Submission, absent_students, find_submiss
 # The lab's own solution is graded again after this many submissions.
 _CANARY_INTERVAL = 10
 _MAX_FILES_LISTED = 20
-_MACHINE_FAILED = {
-    "status": MarkStatus.NOT_GRADED,
-    "message": "the lab's own solution failed at the same time, so this machine was too busy",
-}
 
 
 @dataclass(frozen=True)
@@ -125,7 +119,7 @@ class _ClassGrader:
 
     def grade(self) -> list[GradedSubmission]:
         self.manual = read_manual_points(self.out)
-        self.stored = StoredResults(self.out, self.original, *self._settings[:2])
+        self.stored = StoredResults(self.out, self.original, *self._settings)
         waiting = []
         for submission in self.submissions:
             stored = None if self.options.regrade else self.stored.load(submission)
@@ -141,11 +135,18 @@ class _ClassGrader:
                 check_machine(self.original, *self._settings)
                 solution_failed = self._grade_all(waiting)
                 for graded in [self.graded[submission.student] for submission in waiting]:
-                    self._regrade_alone(graded, solution_failed)
+                    has_lost_points = graded.points < graded.max_points
+                    if not _is_final(graded) or (solution_failed and has_lost_points):
+                        self._regrade_alone(graded.submission)
         finally:
-            if self.graded:
-                self._write_tables()
-        return [self.graded[submission.student] for submission in self.submissions]
+            students = [submission.student for submission in self.submissions]
+            results = [self.graded[student] for student in students if student in self.graded]
+            if results:
+                names = self.original.stem, self.title
+                files = write_tables(results, *names, self.out)
+                write_feedback_zip(results, self.out)
+                write_class_page(results, *names, files, self.out)
+        return results
 
     def _grade_all(self, queue: list[Submission]) -> bool:
         """Grade in parallel; return whether the lab's own solution failed at any time."""
@@ -180,17 +181,14 @@ class _ClassGrader:
     def _solution_fails(self) -> bool:
         return bool(unexpected_marks(self.original, *self._settings))
 
-    def _regrade_alone(self, first: GradedSubmission, solution_failed: bool) -> None:
-        """Grade a submission again, while no other is running, if a busy machine affected it."""
-        if not _needs_regrade(first, solution_failed):
-            return
-        second = self._grade_safely(first.submission)
-        if not _is_final(second) and self._solution_fails():
-            second.marks = [
-                mark if mark.is_final else replace(mark, points=0, **_MACHINE_FAILED)
-                for mark in second.marks
-            ]
-        self._finish(second, final=True)
+    def _regrade_alone(self, submission: Submission) -> None:
+        """Grade a submission again, while no other is running."""
+        graded = self._grade_safely(submission)
+        if not _is_final(graded) and self._solution_fails():
+            text = "the lab's own solution failed at the same time, so this machine was too busy"
+            failed = {"points": 0, "status": MarkStatus.NOT_GRADED, "message": text}
+            graded.marks = [m if m.is_final else replace(m, **failed) for m in graded.marks]
+        self._finish(graded, final=True)
 
     def _finish(self, graded: GradedSubmission, *, final: bool) -> None:
         """Store a result and write its feedback page."""
@@ -212,21 +210,9 @@ class _ClassGrader:
             self.graded[graded.submission.student] = result
             self.progress(result, len(self.graded), len(self.submissions))
 
-    def _write_tables(self) -> None:
-        students = [submission.student for submission in self.submissions]
-        submissions = [self.graded[student] for student in students if student in self.graded]
-        names = self.original.stem, self.title
-        files = write_tables(submissions, *names, self.out)
-        write_feedback_zip(submissions, self.out)
-        write_class_page(submissions, *names, files, self.out)
-
 
 def _is_final(graded: GradedSubmission) -> bool:
     return all(mark.is_final for mark in graded.marks)
-
-
-def _needs_regrade(graded: GradedSubmission, solution_failed: bool) -> bool:
-    return not _is_final(graded) or (solution_failed and graded.points < graded.max_points)
 
 
 def grade_submission(
@@ -280,8 +266,7 @@ def _make_mark(session: Session, number: int, max_points: int, is_missing: bool)
     for index in indices:
         stop = session.stops.get(index)
         if stop and (not passed or session.cells[index].kind is CellKind.CHECK):
-            is_busy = stop.reason is StopReason.BUSY
-            status = MarkStatus.NOT_GRADED if is_busy else MarkStatus.STOPPED
+            status = MarkStatus.NOT_GRADED if stop.reason is StopReason.BUSY else MarkStatus.STOPPED
             text = f"its code {stop.text}"
             return replace(no_points, status=status, message=text, stop=stop.reason)
     if passed:

@@ -1,7 +1,5 @@
 """The marks of the submissions, and what is written about them: tables, pages and feedback."""
 
-from __future__ import annotations
-
 import csv
 import enum
 import hashlib
@@ -150,12 +148,8 @@ class StoredResults:
 
     def save(self, graded: GradedSubmission) -> None:
         """Store a final result."""
-        data = {
-            "key": self._key(graded.submission),
-            "marks": [asdict(mark) for mark in graded.marks],
-            "notes": graded.notes,
-            "isolated": graded.isolated,
-        }
+        data = {"key": self._key(graded.submission), "marks": [*map(asdict, graded.marks)]}
+        data |= {"notes": graded.notes, "isolated": graded.isolated}
         write_atomically(self._file(graded.submission), json.dumps(data, indent=1))
 
 
@@ -267,7 +261,10 @@ def write_class_page(
 ) -> Path:
     """Write `index.html`: results by exercise, frequent hints, and all marks."""
     environment = page_environment()
-    environment.filters["code"] = _to_html
+    # Text in backticks becomes code.
+    environment.filters["code"] = lambda text: Markup(
+        re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text)))
+    )
     page = environment.get_template("grades.html.j2").render(
         title=title,
         lab=lab,
@@ -287,21 +284,14 @@ def write_class_page(
     return file
 
 
-def _to_html(text: str) -> Markup:
-    """Convert a message to HTML; text in backticks becomes code."""
-    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
-
-
-def _most_common_hints(submissions: Sequence[GradedSubmission]) -> list[dict[str, Any]]:
-    """Return the 12 most common hints: exercise, hint, number of students, and text."""
+def _most_common_hints(submissions: Sequence[GradedSubmission]) -> list[tuple[Any, ...]]:
+    """Return the 12 most common hints: exercise, id, number of students, and message."""
     messages: dict[tuple[int, str], Counter[str]] = {}
     for mark in (mark for graded in submissions for mark in graded.marks):
         if mark.hint not in (None, "", "not-written"):
             messages.setdefault((mark.exercise, mark.hint), Counter())[mark.message] += 1
     ranked = sorted(messages.items(), key=lambda item: (-item[1].total(), item[0]))[:12]
-    names = ("exercise", "hint", "count", "message")
-    rows = [(*key, texts.total(), texts.most_common(1)[0][0]) for key, texts in ranked]
-    return [dict(zip(names, row, strict=True)) for row in rows]
+    return [(*key, texts.total(), texts.most_common(1)[0][0]) for key, texts in ranked]
 
 
 def write_feedback(

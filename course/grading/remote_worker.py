@@ -1,7 +1,5 @@
 """The grader's side of a worker in a sandbox: sends one request at a time and reads the reply."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets
@@ -15,7 +13,6 @@ from typing import Any
 from course.grading.limits import SandboxLimits, Stop, StopReason
 from course.grading.sandbox import Sandbox
 
-_MODULE = "course.grading.worker"
 # Time limit for starting Python and importing torch.
 _START_SECONDS = 120.0
 _POLL_SECONDS = 0.1
@@ -27,16 +24,12 @@ class Canceled(Exception):
     """The grading was canceled."""
 
 
+@dataclass(eq=False)
 class WorkerStopped(Exception):
-    """The worker has exceeded a limit or has ended, for the reason `stop`.
+    """The worker has exceeded a limit, or has ended; `was_idle`: between two requests."""
 
-    `was_idle` is whether it ended between two requests.
-    """
-
-    def __init__(self, stop: Stop, *, was_idle: bool = False) -> None:
-        super().__init__(stop.text)
-        self.stop = stop
-        self.was_idle = was_idle
+    stop: Stop
+    was_idle: bool = False
 
 
 @dataclass
@@ -48,38 +41,25 @@ class TimeLimit:
 
 
 class RemoteWorker:
-    """A worker in a sandbox.
+    """A worker in a sandbox. Setting `cancel` ends the current request.
 
-    Args:
-        lab: the name of the lab's checks, such as "lab_01".
-        limits: the resource limits.
-        cancel: an event that ends the current request.
-        isolated: whether to use bubblewrap if it is available.
-
-    `total` is the time limit for the student's code, which requests count to once it is set.
+    `total` is the time limit for the student's code in all runs; None before the code starts.
     """
 
-    def __init__(
-        self, lab: str, limits: SandboxLimits, cancel: threading.Event, *, isolated: bool
-    ) -> None:
+    def __init__(self, limits: SandboxLimits, cancel: threading.Event, *, isolated: bool) -> None:
         self.has_foreign_messages = False
         self.total: TimeLimit | None = None
+        self.sandbox = Sandbox("course.grading.worker", limits, isolated=isolated)
         self._limits, self._cancel = limits, cancel
         self._secret = secrets.token_hex(32)
         self._count = self._bytes_read = 0
-        self._sandbox = Sandbox(_MODULE, limits, isolated=isolated)
-        self._lines = _read_lines(self._sandbox)
-        self.isolated = self._sandbox.isolated
-        self._first_request = {"secret": self._secret, "lab": lab, "isolated": self.isolated}
+        self._unsent = memoryview(b"")
+        self._lines = self._exchange()
 
-    @property
-    def last_error(self) -> str:
-        """The last line on the worker's stderr; "" if it is empty."""
-        return self._sandbox.last_error
-
-    def start(self) -> None:
-        """Wait for the worker to start. Raises what `request` raises."""
-        self.request("start", TimeLimit(_START_SECONDS), **self._first_request)
+    def start(self, lab: str) -> None:
+        """Wait for the worker to start, with a lab such as "lab_01". Raises what `request` does."""
+        fields = {"secret": self._secret, "lab": lab, "isolated": self.sandbox.isolated}
+        self.request("start", TimeLimit(_START_SECONDS), **fields)
 
     def request(self, do: str, limit: TimeLimit, **fields: Any) -> dict[str, Any]:
         """Send a request and return the reply, which the student's code may have forged.
@@ -90,50 +70,75 @@ class RemoteWorker:
             WorkerStopped: a limit was exceeded, or the worker has ended.
             Canceled: `cancel` was set.
         """
-        if self._sandbox.process.poll() is not None:
-            raise WorkerStopped(self._sandbox.exit_reason(), was_idle=True)
+        sandbox, limits = self.sandbox, [limit, *filter(None, [self.total])]
+        if sandbox.process.poll() is not None:
+            raise WorkerStopped(sandbox.exit_reason(), was_idle=True)
         self._count += 1
-        start, wall_start = self._sandbox.seconds(), time.monotonic()
-
-        def exceeded_limit() -> Stop | None:
-            if self._cancel.is_set():
-                raise Canceled
-            elapsed = self._sandbox.seconds() - start
-            if self.total is not None and self.total.used + elapsed > self.total.seconds:
-                return Stop(StopReason.TIME, "used the time for the whole lab")
-            if limit.used + elapsed > limit.seconds:
-                text = f"took more than {limit.seconds:g} seconds and could not be stopped"
-                return Stop(StopReason.TIME, text)
-            if time.monotonic() - wall_start > _MAX_SLOWDOWN * limit.seconds:
-                return Stop(StopReason.BUSY, "got too little CPU time on this busy machine")
-            return self._sandbox.exceeded_limit()
-
+        message = {"do": do, "id": self._count, **fields}
+        self._unsent = memoryview(json.dumps(message).encode() + b"\n")
+        start, wall_start = sandbox.seconds(), time.monotonic()
+        stop = None
         try:
-            message = {"do": do, "id": self._count, **fields}
-            if stop := self._sandbox.send(message, exceeded_limit):
-                raise WorkerStopped(stop)
             for line in self._lines:
-                if line is None:
-                    if stop := exceeded_limit():
-                        raise WorkerStopped(stop)
+                if line is not None:
+                    # The grader keeps the outputs of all cells.
+                    self._bytes_read += len(line) if do == "run" else 0
+                    if max(len(line), self._bytes_read) > self._limits.max_output_bytes:
+                        text = "printed more than the output limit"
+                        raise WorkerStopped(Stop(StopReason.OUTPUT, text))
+                    if (reply := self._read_reply(line)) is not None:
+                        return reply
+                    self.has_foreign_messages = True
                     continue
-                if isinstance(line, int) or self._is_too_much(do, line):
-                    text = "printed more than the output limit"
-                    raise WorkerStopped(Stop(StopReason.OUTPUT, text))
-                if (reply := self._read_reply(line)) is not None:
-                    return reply
-                self.has_foreign_messages = True
-            raise WorkerStopped(self._sandbox.exit_reason())
+                if self._cancel.is_set():
+                    raise Canceled
+                elapsed = sandbox.seconds() - start
+                if late := [limit for limit in limits if limit.used + elapsed > limit.seconds]:
+                    text = f"took more than {late[0].seconds:g} seconds and could not be stopped"
+                    stop = Stop(StopReason.TIME, text)
+                elif time.monotonic() - wall_start > _MAX_SLOWDOWN * limit.seconds:
+                    stop = Stop(StopReason.BUSY, "got too little CPU time on this busy machine")
+                if stop := stop or sandbox.exceeded_limit():
+                    raise WorkerStopped(stop)
+            raise WorkerStopped(sandbox.exit_reason())
         finally:
-            elapsed = self._sandbox.seconds() - start
-            limit.used += elapsed
-            if self.total is not None:
-                self.total.used += elapsed
+            elapsed = sandbox.seconds() - start
+            for limit in limits:
+                limit.used += elapsed
 
-    def _is_too_much(self, do: str, line: bytes) -> bool:
-        """Return whether the outputs of all cells, which the grader keeps, exceed the limit."""
-        self._bytes_read += len(line) if do == "run" else 0
-        return self._bytes_read > self._limits.max_output_bytes
+    def _exchange(self) -> Iterator[bytes | None]:
+        """Send `_unsent`, and yield lines, and None at least every 0.1 s while waiting for one.
+
+        A line that is longer than the limit is yielded before its end.
+        """
+        process = self.sandbox.process
+        requests, replies = process.stdin.fileno(), process.stdout.fileno()
+        chunks: list[bytes] = []
+        size, last_check = 0, time.monotonic()
+        while True:
+            writers = [requests] if self._unsent else []
+            readable, writable, _ = select.select([replies], writers, [], _POLL_SECONDS)
+            if writable:
+                # A pipe that is ready accepts PIPE_BUF bytes, so this never blocks.
+                try:
+                    count = os.write(requests, self._unsent[: select.PIPE_BUF])
+                except BrokenPipeError:
+                    return
+                self._unsent = self._unsent[count:]
+                continue
+            if not readable or time.monotonic() - last_check > _POLL_SECONDS:
+                last_check = time.monotonic()
+                yield None
+            if not readable:
+                continue
+            if not (chunk := os.read(replies, 1 << 16)):
+                return
+            chunks.append(chunk)
+            size += len(chunk)
+            if b"\n" in chunk or size > self._limits.max_output_bytes:
+                *lines, rest = b"".join(chunks).split(b"\n")
+                yield from lines or [rest]
+                chunks, size = [rest], len(rest)
 
     def _read_reply(self, line: bytes) -> dict[str, Any] | None:
         """Return the reply to the current request; None if the line is something else."""
@@ -145,38 +150,3 @@ class RemoteWorker:
         except (ValueError, RecursionError):
             return None
         return reply if isinstance(reply, dict) and reply.get("id") == self._count else None
-
-    def close(self) -> None:
-        """Kill every process in the sandbox."""
-        self._sandbox.close()
-
-
-def _read_lines(sandbox: Sandbox) -> Iterator[bytes | int | None]:
-    """Yield lines from a sandbox, and None at least every 0.1 s so that limits can be checked.
-
-    If a line is too long, yield the number of bytes read so far and stop.
-    """
-    channel = sandbox.process.stdout.fileno()
-    chunks: list[bytes] = []
-    total = 0
-    last_check = time.monotonic()
-    while True:
-        ready, _, _ = select.select([channel], [], [], _POLL_SECONDS)
-        if not ready or time.monotonic() - last_check > _POLL_SECONDS:
-            last_check = time.monotonic()
-            yield None
-        if not ready:
-            continue
-        if not (chunk := os.read(channel, 1 << 16)):
-            return
-        *lines, remainder = chunk.split(b"\n")
-        total += len(chunk)
-        if total > sandbox.limits.max_output_bytes:
-            yield total
-            return
-        if lines:
-            total = len(remainder)
-            yield b"".join([*chunks, lines[0]])
-            yield from lines[1:]
-            chunks = []
-        chunks.append(remainder)

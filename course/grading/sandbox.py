@@ -3,14 +3,10 @@
 Without bubblewrap, only the limits apply.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
-import json
 import os
 import platform
-import select
 import shutil
 import signal
 import site
@@ -19,10 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -32,7 +26,6 @@ from course.grading.limits import SandboxLimits, Stop, StopReason
 # If the system does not report how long a thread waited for a CPU, this many seconds of wall time
 # are counted as one second. `helpers.checks` uses the same factor.
 _WALL_PER_SECOND = 6
-_POLL_SECONDS = 0.1
 # System folders that Python and torch need; not every machine has all of them.
 _SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/conda", "/nix/store")
 _SETTINGS_FILES = (
@@ -181,7 +174,13 @@ class ControlGroups:
         limits = {"pids.max": max_tasks, "memory.max": memory_bytes, "memory.swap.max": 0}
         limits |= {f"memory.{kind}limit_in_bytes": memory_bytes for kind in ("", "memsw.")}
         self.folders: list[Path] = []
-        for own_group in _own_groups():
+        lines: list[str] = []
+        with contextlib.suppress(OSError):
+            lines = Path("/proc/self/cgroup").read_text().splitlines()
+        for _, controller, path in (line.split(":", 2) for line in lines):
+            if controller not in ("", "pids", "memory"):
+                continue
+            own_group = Path("/sys/fs/cgroup", controller, path.lstrip("/"))
             # In version 2, only a group without processes of its own can have limited children.
             for parent in (own_group, *own_group.parents[:-3]):
                 with contextlib.suppress(OSError):
@@ -204,50 +203,6 @@ class ControlGroups:
                     folder.rmdir()
                 except OSError:  # a process has not ended yet
                     time.sleep(0.05)
-
-
-def _own_groups() -> list[Path]:
-    """Return the folders of this process's cgroups: version 2, and version 1's pids and memory."""
-    with contextlib.suppress(OSError):
-        groups = [g.split(":", 2) for g in Path("/proc/self/cgroup").read_text().splitlines()]
-        return [
-            Path("/sys/fs/cgroup", controller, path.lstrip("/"))
-            for _, controller, path in groups
-            if controller in ("", "pids", "memory")
-        ]
-    return []
-
-
-def limited_command(command: list[str], groups: ControlGroups, max_file_bytes: int) -> list[str]:
-    """Return a command that runs `command` in the cgroups, with a limit on the size of files."""
-    script = (
-        f"ulimit -f {max_file_bytes // 512}\n"
-        '{ while [ "$1" ]; do echo $$ > "$1/cgroup.procs"; shift; done; } 2> /dev/null\n'
-        'shift; exec "$@"'
-    )
-    return ["/bin/sh", "-c", script, "sh", *map(str, groups.folders), "", *command]
-
-
-class ErrorOutput:
-    """A file for the stderr of a process. It has no name, so a killed grader leaves no files.
-
-    `descriptor` is the file descriptor to pass to the process.
-    """
-
-    def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
-        self.descriptor = self._file.fileno()
-
-    def last_line(self) -> str:
-        """Return at most 300 characters of the last line that is not blank; "" if none."""
-        # Use `pread`, because the process shares the position in the file.
-        start = max(0, os.fstat(self.descriptor).st_size - 10_000)
-        lines = os.pread(self.descriptor, 10_000, start).decode("utf-8", "replace").split("\n")
-        return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
-
-    def close(self) -> None:
-        """Delete the file."""
-        self._file.close()
 
 
 class Sandbox:
@@ -279,12 +234,19 @@ class Sandbox:
         # Threads are tasks too, and torch starts one per core.
         max_tasks = limits.processes * ((os.cpu_count() or 1) + 8)
         self.control_groups = ControlGroups(max_tasks, limits.memory_bytes)
-        self._errors = ErrorOutput()
+        # Limit the size of files, and run the command in the cgroups.
+        script = (
+            f"ulimit -f {limits.disk_bytes // 512}\n"
+            '{ while [ "$1" ]; do echo $$ > "$1/cgroup.procs"; shift; done; } 2> /dev/null\n'
+            'shift; exec "$@"'
+        )
+        # This file has no name, so a killed grader leaves no files.
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self.process = subprocess.Popen(
-            limited_command(command, self.control_groups, limits.disk_bytes),
+            ["/bin/sh", "-c", script, "sh", *map(str, self.control_groups.folders), "", *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._errors.descriptor,
+            stderr=self._errors,
             cwd=self._folder or "/",
             env=variables,
             pass_fds=[filter_file],
@@ -296,10 +258,12 @@ class Sandbox:
         self._started = time.monotonic()
         self._cpu_wait_seconds = 0.0
 
-    @property
     def last_error(self) -> str:
-        """The last line on the sandbox's stderr; "" if it is empty."""
-        return self._errors.last_line()
+        """Return at most 300 characters of the last line on stderr that is not blank, or ""."""
+        file = self._errors.fileno()
+        # Use `pread`, because the process shares the position in the file.
+        end = os.pread(file, 10_000, max(0, os.fstat(file).st_size - 10_000))
+        return end.decode("utf-8", "replace").strip().split("\n")[-1].strip()[:300]
 
     def seconds(self) -> float:
         """Return the seconds since the start, without the time waiting for a CPU.
@@ -319,25 +283,6 @@ class Sandbox:
             self._cpu_wait_seconds = max(self._cpu_wait_seconds, int(text.split()[1]) / 1e9)
         is_known = self._worker is not None and self._cpu_wait_seconds > 0
         return wall - self._cpu_wait_seconds if is_known else wall / _WALL_PER_SECOND
-
-    def send(self, message: dict[str, Any], check_clock: Callable[[], Stop | None]) -> Stop | None:
-        """Send a line of JSON to the module; return None, or the reason if sending failed.
-
-        While the module is not reading, poll `check_clock`, which returns a reason to stop or None.
-        """
-        channel = self.process.stdin.fileno()
-        remaining = memoryview(json.dumps(message).encode() + b"\n")
-        while remaining:
-            if not select.select([], [channel], [], _POLL_SECONDS)[1]:
-                if stop := self.exceeded_limit() or check_clock():
-                    return stop
-                continue
-            try:
-                # A pipe that is ready accepts PIPE_BUF bytes, so this never blocks.
-                remaining = remaining[os.write(channel, remaining[: select.PIPE_BUF]) :]
-            except BrokenPipeError:
-                return self.exit_reason()
-        return None
 
     def exceeded_limit(self) -> Stop | None:
         """Return a `Stop` if the sandbox exceeds a limit now, or None."""

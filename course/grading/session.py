@@ -1,27 +1,42 @@
-"""Runs one submission in a sandbox until every exercise has a verdict.
+"""Runs one submission in a sandbox, and judges its exercises here with facts from the sandbox.
 
 If a cell ends the process or has to be stopped, the submission runs again without this cell, so
 that one bad answer does not affect the others. A failure before any student code has run is
 reported separately because the student did not cause it.
 """
 
-from __future__ import annotations
-
+import base64
+import copy
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 from typing import Any
 
+import cloudpickle
+import torch
+
 from course.grading.answers import CellKind, SubmittedCell, find_lab_name
-from course.grading.limits import SandboxLimits, Stop, StopReason
-from course.grading.outputs import make_result, read_result
-from course.grading.remote_check import JudgeFailed, check_remotely, load_lab
-from course.grading.remote_worker import RemoteWorker, TimeLimit, WorkerStopped
+from course.grading.facts_codec import Malformed, decode
+from course.grading.limits import (
+    MAX_TEXT,
+    SandboxLimits,
+    Stop,
+    StopReason,
+    make_result,
+    read_result,
+)
+from course.grading.remote_worker import Canceled, RemoteWorker, TimeLimit, WorkerStopped
+from helpers.checks.collecting import Case, Error, Facts
+from helpers.checks.exercise import Exercise, Lab
 
 # Time limit for the lab's own cells, because the first one may import more than torch.
 _GIVEN_SECONDS = 120.0
 # Each stopped cell costs a new start of the sandbox, which takes seconds.
 _MAX_STOPPED_CELLS = 12
-_FOREIGN_MESSAGES = "wrote to the grader's channel"
+# Judges use torch's global random number generator.
+_judge_lock = threading.Lock()
 
 
 @dataclass
@@ -43,8 +58,6 @@ class Session:
     stops: dict[int, Stop] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     fault: Stop | None = None
-    # Whether the student's code has started in the current run.
-    _student_code_ran: bool = False
     # How often the setup failed, and how often the process ended between two cells.
     _faults: int = 0
     _idle_stops: int = 0
@@ -66,17 +79,17 @@ class Session:
 
     def _run_once(self) -> bool:
         """Run the cells that still matter; return whether a new process has to run the rest."""
-        self._student_code_ran, index = False, None
-        worker = RemoteWorker(self._lab_name, self.limits, self.cancel, isolated=self.isolated)
-        self.isolated = worker.isolated
+        index = None
+        worker = RemoteWorker(self.limits, self.cancel, isolated=self.isolated)
+        self.isolated = worker.sandbox.isolated
         try:
-            worker.start()
+            worker.start(self._lab_name)
             for index, cell in enumerate(self.cells):
                 is_judged = cell.kind is CellKind.CHECK and cell.exercise in self.verdicts
                 if cell.kind is CellKind.TEXT or index in self.stops or is_judged:
                     continue
                 if cell.kind is not CellKind.GIVEN:
-                    self._student_code_ran, worker.total = True, self._total
+                    worker.total = self._total
                 if cell.kind is not CellKind.CHECK:
                     self._run_cell(worker, index, cell)
                 elif not self._check(worker, index, cell):
@@ -84,12 +97,11 @@ class Session:
             self.fault = None
             return False
         except WorkerStopped as stopped:
-            error = f": {worker.last_error}" if worker.last_error else ""
-            return self._handle_stop(stopped.stop, None if stopped.was_idle else index, error)
+            return self._handle_stop(stopped.stop, None if stopped.was_idle else index, worker)
         finally:
-            if worker.has_foreign_messages and _FOREIGN_MESSAGES not in self.notes:
-                self.notes.append(_FOREIGN_MESSAGES)
-            worker.close()
+            if worker.has_foreign_messages:
+                self.notes = ["wrote to the grader's channel"]
+            worker.sandbox.close()
 
     def _run_cell(self, worker: RemoteWorker, index: int, cell: SubmittedCell) -> None:
         seconds = self.limits.cell_seconds
@@ -98,7 +110,7 @@ class Session:
         limit = TimeLimit(seconds + self.limits.grace)
         reply = worker.request("run", limit, source=cell.source, seconds=seconds)
         result = read_result(reply)
-        if result["error"] and not self._student_code_ran:
+        if result["error"] and worker.total is None:
             text = f"stopped in the lab's own cells ({result['error']})"
             raise WorkerStopped(Stop(StopReason.FAILED, text))
         if cell.exercise not in self.verdicts or index not in self.results:
@@ -114,13 +126,13 @@ class Session:
         exercise = self._lab.exercises[cell.exercise]
         # Allow more than the check's own time limit, which gives a better error message.
         seconds = max(self.limits.cell_seconds, exercise.seconds + 5)
-        limit = TimeLimit(seconds + self.limits.grace)
+        ask = partial(worker.request, "collect", TimeLimit(seconds + self.limits.grace))
         try:
-            verdict = check_remotely(
-                exercise, lambda **fields: worker.request("collect", limit, **fields)
-            )
-        except JudgeFailed as error:
-            text = f"was not graded: the judge failed: {error}"
+            verdict = check_remotely(exercise, ask)
+        except (WorkerStopped, Canceled):
+            raise
+        except Exception as error:  # the student is not responsible for an error of the judge
+            text = f"was not graded: the judge failed: {type(error).__name__}: {error}"
             self.stops[index] = Stop(StopReason.BUSY, text)
             self.results[index] = make_result(text)
         else:
@@ -134,27 +146,27 @@ class Session:
             return False
         return True
 
-    def _handle_stop(self, stop: Stop, index: int | None, last_error: str) -> bool:
+    def _handle_stop(self, stop: Stop, index: int | None, worker: RemoteWorker) -> bool:
         """Record why a run ended early; return whether to try again."""
         if self._total.used > self._total.seconds:
             text = f"the whole lab took more than {self.limits.seconds:g} seconds"
             return self._give_up(Stop(StopReason.TIME, text))
-        if not self._student_code_ran:
-            text = f"its setup {stop.text} before any student code could run{last_error}"
-            self.fault = Stop(stop.reason, text)
+        if worker.total is None:
+            text = f"its setup {stop.text} before any student code could run"
+            last_error = worker.sandbox.last_error()
+            self.fault = Stop(stop.reason, f"{text}: {last_error}" if last_error else text)
             # Retry once: the failure may be transient, for example because memory was low.
             self._faults += 1
             return self._faults < 2
         if index is None:
             self._idle_stops += 1
-            if self._idle_stops < 2:
-                return True
-            return self._give_up(Stop(stop.reason, f"the code before it {stop.text}"))
+            text = f"the code before it {stop.text}"
+            return self._idle_stops < 2 or self._give_up(Stop(stop.reason, text))
         self.stops[index] = stop
         self.results.setdefault(index, make_result(f"stopped: it {stop.text}"))
-        if len(self.stops) < _MAX_STOPPED_CELLS:
-            return True
-        return self._give_up(Stop(stop.reason, f"{_MAX_STOPPED_CELLS} other cells were stopped"))
+        text = f"{_MAX_STOPPED_CELLS} other cells were stopped"
+        can_retry = len(self.stops) < _MAX_STOPPED_CELLS
+        return can_retry or self._give_up(Stop(stop.reason, text))
 
     def _give_up(self, stop: Stop) -> bool:
         self.fault = None
@@ -162,3 +174,63 @@ class Session:
             if cell.kind is CellKind.CHECK and cell.exercise not in self.verdicts:
                 self.stops[index] = Stop(stop.reason, f"was not graded: {stop.text}")
         return False
+
+
+def load_lab(name: str) -> Lab:
+    """Return a copy of a lab such as "lab_01", with no attempts counted yet."""
+    package = import_module(f"helpers.checks.{name}")
+    # The sandbox cannot import the checks.
+    cloudpickle.register_pickle_by_value(package)
+    lab = copy.copy(package.lab)
+    lab.exercises = {number: copy.copy(e) for number, e in lab.exercises.items()}
+    for exercise in lab.exercises.values():
+        exercise.lab, exercise.passed, exercise.tries, exercise.hint_counts = lab, False, 0, {}
+    return lab
+
+
+class _AnswerMissing(Exception):
+    """The notebook does not define one of the answers; the argument is its name."""
+
+
+def check_remotely(
+    exercise: Exercise, ask: Callable[..., dict[str, Any]], seed: int | None = None
+) -> dict[str, Any]:
+    """Judge the student's answers to an exercise; return the result of its check cell.
+
+    `ask` sends a request to collect facts, with its arguments as fields, and returns the reply. One
+    thread judges at a time. While the sandbox collects facts, another one may judge.
+    """
+
+    def collect(function: Callable[..., Facts], case: Case) -> Facts:
+        with torch._C.DisableTorchFunction():
+            pickled = base64.b64encode(cloudpickle.dumps((function, case))).decode()
+        _judge_lock.release()
+        try:
+            reply = ask(names=exercise.names, seconds=exercise.seconds, collector=pickled)
+        finally:
+            _judge_lock.acquire()
+        if reply.get("missing") in exercise.names:
+            raise _AnswerMissing(reply["missing"])
+        try:
+            return decode(str(reply.get("facts")))
+        except Malformed as error:
+            return Facts(error=Error((), "", "unusable-result", {"error": str(error)}))
+
+    try:
+        with _judge_lock:
+            torch.set_num_threads(1)
+            # Without a GPU, the worker simulates two.
+            verdict = exercise.run(collect, seed, torch.cuda.device_count() or 2)
+            box = exercise.record(verdict)
+    except _AnswerMissing as missing:
+        error = f"NameError: name '{missing}' is not defined"
+        return {"passed": False, "hint": None, "message": error} | make_result(error)
+    wrong = "" if verdict.mistake is None else verdict.mistake.wrong[:MAX_TEXT]
+    outputs: list[dict[str, Any]] = [{"data": {"text/plain": box.text[:MAX_TEXT]}}]
+    if box.text_printed:
+        outputs.append({"name": "stdout", "text": box.text_printed[:MAX_TEXT]})
+    error = f"CheckFailed: exercise {exercise.number}: {wrong}" if wrong else ""
+    # A student's process may claim anything.
+    stop = StopReason(verdict.facts.stopped) if verdict.facts.stopped in ("time", "memory") else ""
+    fields = {"passed": verdict.passed, "hint": verdict.hint, "message": wrong}
+    return fields | make_result(error, "", stop, outputs)

@@ -4,8 +4,6 @@ They are compared by their token n-grams with normalized variable names, without
 its solution, and weighted by inverse document frequency, so that rare n-grams count more.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import itertools

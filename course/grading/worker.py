@@ -6,8 +6,6 @@ of the student's code is not mistaken for a reply. The sandbox does not contain 
 request to collect facts includes the exercise's collector, which contains nothing of the solution.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import importlib
@@ -28,8 +26,7 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 
 from course.grading.facts_codec import Malformed, encode
-from course.grading.limits import StopReason
-from course.grading.outputs import MAX_OUTPUTS, LimitedStream, make_result, safe_output
+from course.grading.limits import MAX_OUTPUTS, LimitedStream, StopReason, make_result, safe_output
 from helpers.checks.collecting import Collector, Error, Facts
 from helpers.checks.limits import CodeLimits, OutOfTime, Stopped, end_threads
 
@@ -80,8 +77,6 @@ class Worker:
 
     def execute(self, request: dict[str, Any]) -> dict[str, Any]:
         """Execute one request and return the reply."""
-        if request["do"] == "start":
-            return {}
         if request["do"] == "collect":
             return self._collect(request)
         reply = {}
@@ -136,17 +131,15 @@ class Worker:
             if not result.success and not error:
                 error = f"{type(result.error_in_exec).__name__}: {result.error_in_exec}"
         except OutOfTime:
-            stop, text = StopReason.TIME, f"took more than {seconds:g} seconds"
+            stop, error = StopReason.TIME, f"stopped: it took more than {seconds:g} seconds"
         except Stopped:
-            stop, text = StopReason.MEMORY, "used more memory than is available"
+            stop, error = StopReason.MEMORY, "stopped: it used more memory than is available"
         except BaseException as raised:
             error, traceback = f"{type(raised).__name__}: {raised}", ""
         finally:
             shell.display_pub, sys.displayhook, sys.stdout, sys.stderr = saved_state
             with contextlib.suppress(BaseException):
                 end_threads(thread_ids)
-        if stop:
-            error, traceback = f"stopped: it {text}", ""
         outputs: list[dict[str, Any]] = [
             {"name": name, "text": stream.getvalue()}
             for name, stream in zip(("stdout", "stderr"), streams, strict=True)
@@ -154,7 +147,7 @@ class Worker:
         ]
         displays = [*publisher.outputs[:MAX_OUTPUTS], *values[:MAX_OUTPUTS]]
         outputs += [{"data": safe_output(output["data"])} for output in displays]
-        return make_result(error, traceback, stop, outputs)
+        return make_result(error, "" if stop else traceback, stop, outputs)
 
     def _clean_up(self) -> None:
         """Kill processes that the code left running, and return to the working folder."""

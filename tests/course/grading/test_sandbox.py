@@ -116,7 +116,7 @@ def test_last_line_of_standard_error_is_reported_and_no_file_is_left(monkeypatch
     # A grader that is killed now leaves the working folder, but no other files.
     assert all(path.is_dir() for path in tmp_path.iterdir())
     sandbox.process.wait()
-    assert "No module named no_such_module_anywhere" in sandbox.last_error
+    assert "No module named no_such_module_anywhere" in sandbox.last_error()
     sandbox.close()
     assert not list(tmp_path.iterdir())
 
@@ -139,7 +139,7 @@ def test_files_that_code_can_open_are_bounded(run_module, isolated):
     code = f"out = open({file!r}, 'wb', buffering=0)\nfor _ in range(99): out.write(bytes(1 << 20))"
     sandbox = run_module(code, isolated=isolated, disk_bytes=8 << 20)
     sandbox.process.wait()
-    assert os.fstat(sandbox._errors.descriptor).st_size == 8 << 20
+    assert os.fstat(sandbox._errors.fileno()).st_size == 8 << 20
 
 
 def test_memory_beyond_the_limit_is_reported(run_module):

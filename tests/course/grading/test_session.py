@@ -4,6 +4,7 @@ import base64
 import importlib
 import json
 import pickle
+import subprocess
 import threading
 import time
 import zlib
@@ -18,11 +19,9 @@ from course.grading.answers import CellKind, SubmittedCell
 from course.grading.facts_codec import encode
 from course.grading.grade import grade_submission
 from course.grading.gradebook import MarkStatus
-from course.grading.limits import SandboxLimits, Stop, StopReason
-from course.grading.outputs import MAX_ERROR, MAX_TEXT, read_result
-from course.grading.remote_check import JudgeFailed, check_remotely, load_lab
+from course.grading.limits import MAX_ERROR, MAX_TEXT, SandboxLimits, Stop, StopReason, read_result
 from course.grading.remote_worker import RemoteWorker, TimeLimit, WorkerStopped
-from course.grading.session import Session
+from course.grading.session import Session, check_remotely, load_lab
 from course.grading.submissions import Submission
 from helpers.checks import lab_01
 from helpers.checks.collecting import Collector, Facts
@@ -87,13 +86,6 @@ def test_box_counts_the_attempts_of_one_submission_only():
     assert text.endswith("○○○○○○ 0 of 6 exercises done")
 
 
-def test_an_error_in_the_judge_is_not_the_students_fault(monkeypatch):
-    exercise = load_lab("lab_01").exercises[3]
-    monkeypatch.setattr(exercise._module, "cases", lambda draw: 1 / 0)
-    with pytest.raises(JudgeFailed, match="ZeroDivisionError: division by zero"):
-        check_remotely(exercise, lambda **fields: {})
-
-
 def test_another_submission_is_judged_while_a_sandbox_collects():
     verdicts = []
 
@@ -136,35 +128,68 @@ def test_forged_results_are_truncated_and_malformed_ones_are_errors():
         assert read_result(reply) == result(error="its result is malformed")
 
 
-def request_reply(monkeypatch, *lines, seconds=60):
-    """Send a request to a sandbox that prints these lines; return the worker and the reply."""
+def fake_sandbox(monkeypatch, **process):
     stop = Stop(StopReason.ENDED, "")
     sandbox = SimpleNamespace(
-        process=SimpleNamespace(poll=lambda: None), send=lambda *args: None, isolated=False,
+        process=SimpleNamespace(poll=lambda: None, **process), isolated=False,
         seconds=time.monotonic, exceeded_limit=lambda: None, exit_reason=lambda: stop,
     )  # fmt: skip
     monkeypatch.setattr(remote_worker, "Sandbox", lambda *args, **options: sandbox)
-    monkeypatch.setattr(remote_worker, "_read_lines", lambda sandbox: iter(lines))
-    monkeypatch.setattr(remote_worker.secrets, "token_hex", lambda size: "SECRET")
-    worker = RemoteWorker("lab_01", SandboxLimits(), threading.Event(), isolated=False)
-    return worker, worker.request("run", TimeLimit(seconds))
+    limits = SandboxLimits(max_output_bytes=200_000)
+    return RemoteWorker(limits, threading.Event(), isolated=False)
 
 
 def test_lines_that_are_not_the_reply_are_ignored_and_noted(monkeypatch):
     lines = [b"hello", b"", b'other {"id": 1}', b"SECRET", b"SECRET [1]", b"SECRET {", b"SECRET {}"]
     lines += [b"SECRET " + b"[" * 100_000, b'SECRET {"id": 2}', b'SECRET {"id": 1, "real": true}']
-    worker, reply = request_reply(monkeypatch, *lines)
-    assert reply == {"id": 1, "real": True}
+    monkeypatch.setattr(RemoteWorker, "_exchange", lambda self: iter(lines))
+    monkeypatch.setattr(remote_worker.secrets, "token_hex", lambda size: "SECRET")
+    worker = fake_sandbox(monkeypatch)
+    assert worker.request("run", TimeLimit(60)) == {"id": 1, "real": True}
     assert worker.has_foreign_messages
 
 
 @pytest.mark.parametrize(
-    ("line", "reason"), [(None, StopReason.TIME), (9, StopReason.OUTPUT), (b"", StopReason.ENDED)]
+    ("command", "reason"),
+    [
+        ("exec sleep 600", StopReason.TIME),  # does not even read the request
+        ("exec cat", StopReason.OUTPUT),
+        ("exec cat /dev/zero", StopReason.OUTPUT),
+        ("while echo x; do :; done", StopReason.TIME),
+        ("read line", StopReason.ENDED),
+    ],
 )
-def test_worker_that_does_not_reply_is_stopped(monkeypatch, line, reason):
-    with pytest.raises(WorkerStopped) as stopped:
-        request_reply(monkeypatch, line, seconds=0)
+def test_worker_that_does_not_reply_is_stopped(monkeypatch, command, reason):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    process = subprocess.Popen(["/bin/sh", "-c", command], bufsize=0, **pipes)
+    worker = fake_sandbox(monkeypatch, stdin=process.stdin, stdout=process.stdout)
+    with pytest.raises(WorkerStopped) as stopped, process:
+        try:
+            worker.request("collect", TimeLimit(1), source="x" * 1_000_000)
+        finally:
+            process.kill()
     assert stopped.value.stop.reason is reason
+
+
+GIVEN = SubmittedCell(CellKind.GIVEN, "from helpers.checks import lab_01 as check")
+CHECK = SubmittedCell(CellKind.CHECK, "check.exercise_1(f)", 1)
+
+
+def fake_worker(request):
+    sandbox = SimpleNamespace(close=list, last_error=str, isolated=False)
+    return SimpleNamespace(
+        start=str, request=request, sandbox=sandbox, has_foreign_messages=False, total=None
+    )
+
+
+def test_an_error_in_the_judge_is_not_the_students_fault(monkeypatch):
+    worker = fake_worker(lambda do, limit, **fields: result() if do == "run" else {})
+    monkeypatch.setattr(session, "RemoteWorker", lambda *args, **options: worker)
+    run = Session([GIVEN, CHECK], SandboxLimits(), threading.Event(), False)
+    monkeypatch.setattr(run._lab.exercises[1]._module, "cases", lambda draw: 1 / 0)
+    run.run()
+    assert run.stops[1].reason is StopReason.BUSY
+    assert "the judge failed: ZeroDivisionError: division by zero" in run.stops[1].text
 
 
 @pytest.mark.parametrize(
@@ -172,9 +197,7 @@ def test_worker_that_does_not_reply_is_stopped(monkeypatch, line, reason):
     [(False, 12, "other cells were stopped"), (True, 2, "the code before it ended")],
 )
 def test_a_process_that_keeps_ending_is_not_started_forever(monkeypatch, is_idle, runs, text):
-    given = SubmittedCell(CellKind.GIVEN, "from helpers.checks import lab_01 as check")
-    cells = [given, *[SubmittedCell(CellKind.STUDENT, "exit()", 1)] * 500]
-    cells.append(SubmittedCell(CellKind.CHECK, "check.exercise_1(f)", 1))
+    cells = [GIVEN, *[SubmittedCell(CellKind.STUDENT, "exit()", 1)] * 500, CHECK]
     workers = []
 
     def request(do, limit, source, seconds):
@@ -183,8 +206,7 @@ def test_a_process_that_keeps_ending_is_not_started_forever(monkeypatch, is_idle
         return result()
 
     def start_worker(*args, isolated):
-        workers.append(SimpleNamespace(start=list, close=list, request=request, last_error=""))
-        workers[-1].isolated = workers[-1].has_foreign_messages = False
+        workers.append(fake_worker(request))
         return workers[-1]
 
     monkeypatch.setattr(session, "RemoteWorker", start_worker)
