@@ -60,7 +60,7 @@ class Answers:
             set_language(languages()[seed % len(languages())])
             try:
                 verdict = self.exercise.check(*self.arguments(answer), seed=seed)
-                text = verdict.mistake and verdict.mistake.wrong + verdict.mistake.look
+                text = verdict.mistake and f"{verdict.mistake.wrong} {verdict.mistake.look}"
             finally:
                 set_language(ENGLISH)
             assert verdict.hint == hint, f"{text} (seed {seed})"
