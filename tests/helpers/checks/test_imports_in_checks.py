@@ -42,5 +42,6 @@ def test_only_optimizers_and_checkpoints_import_the_compiler():
     command = [sys.executable, "-c", CODE]
     output = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
     for test, files in json.loads(output.splitlines()[-1]).items():
-        allowed = ("/torch/optim/", "/torch/utils/checkpoint.py")
+        # torch marks `checkpoint` and the optimizers' functions with a decorator that imports it.
+        allowed = ("/torch/optim/", "/torch/utils/checkpoint.py", "/torch/_compile.py")
         assert any(name in file for file in files for name in allowed), (test, files[-25:])
