@@ -49,7 +49,10 @@ _SIMULATED = Path(simulated_cuda.__file__).parent
 _PROTECTED = {__file__, str(_SIMULATED / "memory.py"), str(_SIMULATED / "device_tags.py")}
 # An exception here, but not in the functions that they call, could end a mode such as the simulated
 # GPU's for good.
-_CHANGE_MODES = {contextlib.__file__, torch.overrides.__file__, _python_dispatch.__file__}
+_CHANGE_MODES = {
+    module.__file__
+    for module in (contextlib, torch.overrides, _python_dispatch, torch.autograd.grad_mode)
+}
 _STATM, _MEMINFO = Path("/proc/self/statm"), Path("/proc/meminfo")
 
 
