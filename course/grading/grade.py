@@ -27,6 +27,7 @@ from course.grading.gradebook import (
 )
 from course.grading.limits import SandboxLimits, StopReason
 from course.grading.remote_worker import Canceled
+from course.grading.sandbox import require_bubblewrap
 from course.grading.session import Session
 from course.grading.submissions import Submission, absent_students, find_submissions
 
@@ -82,14 +83,18 @@ def grade(
         The graded submissions, sorted by student name.
 
     Raises:
-        CourseError: the submissions or options are not valid, or the results cannot be written.
+        CourseError: bubblewrap does not work, the submissions or options are not valid, or the
+            results cannot be written.
     """
+    options = options or GradingOptions()
+    if options.isolated:
+        require_bubblewrap()
     if submissions.is_dir() and out.resolve().is_relative_to(submissions.resolve()):
         raise CourseError(
             f"{out} is inside {submissions}, so the feedback would be graded the next time. Choose "
             "another folder with --out."
         )
-    grader = _ClassGrader(original, submissions, out, options or GradingOptions(), progress)
+    grader = _ClassGrader(original, submissions, out, options, progress)
     try:
         return grader.grade()
     except OSError as error:

@@ -18,6 +18,12 @@ MAX_IMAGE = 2_000_000
 MAX_OUTPUTS = 50
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]+")
 
+# What `--no-sandbox` means.
+UNPROTECTED = (
+    "Without it, time, memory and processes are limited, but the students' code can use the "
+    "network, and read and change every file that you can, even other submissions and solutions"
+)
+
 
 @dataclass(frozen=True)
 class SandboxLimits:

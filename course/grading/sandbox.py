@@ -21,7 +21,8 @@ from pathlib import Path
 import psutil
 
 import helpers
-from course.grading.limits import SandboxLimits, Stop, StopReason
+from course.course_folder import CourseError
+from course.grading.limits import UNPROTECTED, SandboxLimits, Stop, StopReason
 
 # If the system does not report how long a thread waited for a CPU, this many seconds of wall time
 # are counted as one second. `helpers.checks` uses the same factor.
@@ -52,6 +53,22 @@ def bubblewrap() -> str | None:
         subprocess.run(command, capture_output=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
+    return program
+
+
+def require_bubblewrap() -> str:
+    """Return the path of bubblewrap.
+
+    Raises:
+        CourseError: bubblewrap does not work on this system.
+    """
+    program = bubblewrap()
+    if program is None:
+        raise CourseError(
+            "bubblewrap is not available on this system, so there is no sandbox for the students' "
+            f"code. {UNPROTECTED}. Install it (Debian, Ubuntu: apt-get install bubblewrap), grade "
+            "in a dedicated container or virtual machine, or add --no-sandbox."
+        )
     return program
 
 
@@ -208,14 +225,17 @@ class ControlGroups:
 class Sandbox:
     """A process of `python -m module` in a sandbox, with pipes to its stdin and stdout.
 
-    `isolated`: whether to use bubblewrap if it is available.
+    `isolated`: whether to use bubblewrap.
+
+    Raises:
+        CourseError: `isolated` is true, and bubblewrap does not work on this system.
     """
 
     def __init__(self, module: str, limits: SandboxLimits, *, isolated: bool = True) -> None:
+        program = require_bubblewrap() if isolated else None
         self.limits = limits
         self._module = module
         self._folder: Path | None = None
-        program = bubblewrap() if isolated else None
         self.isolated = program is not None
         command = [sys.executable, "-m", module]
         variables = environment()

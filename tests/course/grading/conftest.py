@@ -11,6 +11,7 @@ import pytest
 
 from course.grading.grade import GradingOptions, grade
 from course.grading.limits import SandboxLimits
+from course.grading.sandbox import bubblewrap
 from tools.grade_a_class import LABS, NAME, ClassBuilder, Member
 
 LAB = LABS / f"{NAME}.ipynb"
@@ -25,7 +26,7 @@ def builder():
 class GradedClass:
     """A class of seven students, six of them with a submission in a zip file from Moodle."""
 
-    options = GradingOptions(limits=SandboxLimits(cell_seconds=10), jobs=2)
+    options = GradingOptions(SandboxLimits(cell_seconds=10), jobs=2, isolated=bool(bubblewrap()))
 
     def __init__(self, builder, folder):
         self.folder, self.out, self.progress = folder, folder / "out", []

@@ -20,6 +20,8 @@ def test_grading_without_a_sandbox_is_refused_unless_requested(monkeypatch, tmp_
     for text in ("apt-get install bubblewrap", "read and change every file", "--no-sandbox"):
         assert text in message
     assert not (tmp_path / "out").exists()
+    with pytest.raises(CourseError, match="--no-sandbox"):
+        sandbox.Sandbox("helpers", SandboxLimits(), isolated=True)
 
 
 def test_an_invalid_due_date_is_rejected_with_an_example(tmp_path, capsys):

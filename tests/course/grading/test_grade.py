@@ -163,7 +163,7 @@ def test_canceling_does_not_wait_for_sandboxes(builder, processes_left):
     cancel.set()
     submission = Submission("Ada", "Ada", builder.solution)
     with pytest.raises(Canceled):
-        grade_submission(builder.original, submission, LIMITS, cancel=cancel)
+        grade_submission(builder.original, submission, LIMITS, isolated=False, cancel=cancel)
     assert processes_left() == []
 
 
@@ -175,7 +175,7 @@ def test_results_that_cannot_be_written_raise_an_error(tmp_path, out, message):
     (tmp_path / "in" / "x").mkdir(parents=True)
     (tmp_path / "in" / "x" / "lab.ipynb").write_text("")
     with pytest.raises(CourseError, match=message):
-        grade(LAB, tmp_path / "in", tmp_path / out)
+        grade(LAB, tmp_path / "in", tmp_path / out, GradingOptions(isolated=False))
 
 
 class FakeGrader:
@@ -206,7 +206,7 @@ class FakeGrader:
             if not list(self.folder.glob(f"in/{name}_*")):
                 Member(name, self.builder.solution, {}).write(self.folder / "in")
         folders = self.folder / "in", self.folder / "out"
-        results = grade(LAB, *folders, GradingOptions(jobs=1))
+        results = grade(LAB, *folders, GradingOptions(jobs=1, isolated=False))
         return {graded.submission.student: graded for graded in results}
 
 

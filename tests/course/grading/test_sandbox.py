@@ -16,7 +16,8 @@ from course.grading import sandbox as sandbox_module
 from course.grading.limits import SandboxLimits, StopReason
 from course.grading.sandbox import Sandbox, bubblewrap, seccomp_filter
 
-needs_bubblewrap = pytest.mark.skipif(bubblewrap() is None, reason="bubblewrap does not work here")
+ISOLATED = bubblewrap() is not None
+needs_bubblewrap = pytest.mark.skipif(not ISOLATED, reason="bubblewrap does not work here")
 # These modules run in the sandbox; `failures` lists what was denied.
 PRELUDE = """\
 import ctypes, json, mmap, os, socket, sys, time
@@ -67,7 +68,7 @@ def run_module(tmp_path, monkeypatch):
     monkeypatch.setattr(sandbox_module, "_course_folders", lambda: {package})
     sandboxes = []
 
-    def run(code, *, isolated=True, **limits):
+    def run(code, *, isolated=ISOLATED, **limits):
         Path(helpers.__file__).with_name("probe.py").write_text(PRELUDE + code)
         sandbox = Sandbox("helpers.probe", SandboxLimits(**limits), isolated=isolated)
         sandboxes.append(sandbox)

@@ -21,6 +21,7 @@ from course.grading.grade import grade_submission
 from course.grading.gradebook import MarkStatus
 from course.grading.limits import MAX_ERROR, MAX_TEXT, SandboxLimits, Stop, StopReason, read_result
 from course.grading.remote_worker import RemoteWorker, TimeLimit, WorkerStopped
+from course.grading.sandbox import bubblewrap
 from course.grading.session import Session, check_remotely, load_lab
 from course.grading.submissions import Submission
 from helpers.checks import lab_01
@@ -234,7 +235,8 @@ def test_submission_of_lab_01_is_graded_end_to_end(builder, processes_left, monk
         right = builder.answer(number)
         next(cell for cell in notebook.cells if cell.source == right).source = source
     submission = Submission("Ada", "Ada", notebook)
-    graded = grade_submission(builder.original, submission, SandboxLimits(cell_seconds=10))
+    limits, isolated = SandboxLimits(cell_seconds=10), bool(bubblewrap())
+    graded = grade_submission(builder.original, submission, limits, isolated)
     marks = {mark.exercise: mark for mark in graded.marks}
     assert {n: mark.points for n, mark in marks.items()} == builder.full_points_except(1, 3)
     assert marks[1].status is MarkStatus.WRONG
