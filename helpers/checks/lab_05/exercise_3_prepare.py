@@ -92,8 +92,7 @@ hints = """
 not-a-batch: `prepare` returns {found}, but it should return a float32 tensor of shape {shape}.
     -> Your result should equal that of the slow function. Compare the two on a few images.
 different-images: The batch does not hold the chosen images in the given order.
-    -> `chosen` is not sorted and can name an image twice. What does indexing with a tensor of
-    indices return?
+    -> `chosen` is not sorted and can name an image twice. What does a tensor as an index return?
 different-numbers: The numbers of the batch go from {low:.3g} to {high:.3g}; those of the slow
     function go from -1 to 1.
     -> Print both batches for an image that is all 0 and one that is all 255. What happens to a byte
