@@ -214,7 +214,7 @@ def check_remotely(
         try:
             return decode(str(reply.get("facts")))
         except Malformed as error:
-            return Facts(error=Error((), "", "unusable-result", {"error": str(error)}))
+            return Facts(error=Error("unusable-result", {"error": str(error)}))
 
     try:
         with _judge_lock:

@@ -6,7 +6,7 @@ are read with the getters of `torch.Tensor`, so that a subclass cannot change wh
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -24,15 +24,15 @@ _MAX_ERROR_LENGTH = 200
 class PlainTensor:
     """A tensor or array: its `values` on the CPU, and its `device` such as "cuda:0".
 
-    `is_one_of` lists the arguments of the call that it is. `kind` is "tensor", or "array" for an
-    array of NumPy.
+    `is_argument` is whether it is an argument of the call, or an item of one. `kind` is "tensor",
+    or "array" for an array of NumPy.
     """
 
     values: Tensor
     device: str = "cpu"
     requires_grad: bool = False
     kind: str = "tensor"
-    is_one_of: tuple[str, ...] = ()
+    is_argument: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -73,24 +73,23 @@ class PlainModule:
 
 @dataclass(frozen=True)
 class Other:
-    """An object that is not plain data: the name of its type and a short description."""
+    """An object that is not plain data: a short description."""
 
-    type_name: str
     description: str
 
 
 _PLAIN = PlainTensor | PlainModule | Other
 
 
-def plain(value: Any, arguments: Mapping[str, Any] | None = None, depth: int = 0) -> Any:
-    """Return `value` as plain data. `arguments` are those of the call that returned it, by name."""
+def plain(value: Any, arguments: Container[int] = (), depth: int = 0) -> Any:
+    """Return `value` as plain data. `arguments` are the ids of those of the call that returned it."""
     if value is None or isinstance(value, bool | torch.dtype | torch.device | _PLAIN):
         return value
     for base in (int, float, str):
         if isinstance(value, base):
             return base.__new__(base, value) if type(value) is not base else value
     if isinstance(value, Tensor):
-        return _plain_tensor(value, arguments or {})
+        return _plain_tensor(value, id(value) in arguments)
     if isinstance(value, nn.Module):
         return _plain_module(value)
     if isinstance(value, np.ndarray):
@@ -100,17 +99,16 @@ def plain(value: Any, arguments: Mapping[str, Any] | None = None, depth: int = 0
         return type(value)(plain(item, arguments, depth + 1) for item in value)
     if depth < 8 and isinstance(value, Mapping):
         return {plain(key): plain(item, arguments, depth + 1) for key, item in value.items()}
-    return Other(type(value).__name__, describe(value))
+    return Other(describe(value))
 
 
-def _plain_tensor(tensor: Tensor, arguments: Mapping[str, Any]) -> Any:
+def _plain_tensor(tensor: Tensor, is_argument: bool) -> Any:
     with torch._C.DisableTorchFunctionSubclass():
         device, requires_grad = Tensor.device.__get__(tensor), Tensor.requires_grad.__get__(tensor)
         if type(tensor) not in (Tensor, nn.Parameter, nn.Buffer):
-            return Other(type(tensor).__name__, describe(tensor))
-        same = tuple(name for name, argument in arguments.items() if argument is tensor)
+            return Other(describe(tensor))
         values = Tensor.detach(tensor).cpu().clone()
-    return PlainTensor(values, str(device), requires_grad, is_one_of=same)
+    return PlainTensor(values, str(device), requires_grad, is_argument=is_argument)
 
 
 def _plain_module(module: nn.Module) -> PlainModule:

@@ -46,7 +46,7 @@ def train(case):
 
 errors = {
     "needs-a-gpu": lambda f: (
-        f.case.gpus == 0 and {"what": translate("raises {error}", error=f.error.line)}
+        f.case.gpus == 0 and {"what": translate("raises {error}", error=f.error.values["error"])}
     )
 }
 returns = ("not-the-network", lambda value, case: isinstance(value, PlainModule))
