@@ -5,14 +5,14 @@ import dis
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map
 
 import simulated_cuda
 from helpers.checks.limits import CodeLimits, OutOfMemory, OutOfTime
@@ -139,7 +139,6 @@ class Collector:
         *args: Any,
         name: str = "",
         may_fail: bool = False,
-        watch: bool = True,
         within: AbstractContextManager[Any] | None = None,
         **kwargs: Any,
     ) -> Facts:
@@ -152,8 +151,8 @@ class Collector:
             function: the function to call with the other arguments.
             name: its name in messages.
             may_fail: return the facts of a failed call instead of raising `CallFailed`.
-            watch: record copies and waits, which takes time.
-            within: a context for the call alone, such as a meter.
+            within: a context for the call alone, such as a meter, instead of the one that records
+                copies and waits, which takes time.
 
         Raises:
             CallFailed: the call failed, or was stopped by a limit.
@@ -161,8 +160,8 @@ class Collector:
         name = name or next((n for n, a in self._answers.items() if a is function), "")
         facts = Facts(name=name, error=_find_misuse(function, args, kwargs))
         if facts.error is None:
-            recorder = Watch() if watch else None
-            with restore_settings(), recorder or nullcontext(), within or nullcontext():
+            watch = Watch()
+            with restore_settings(), within or watch:
                 tracked = torch.is_grad_enabled()
                 try:
                     facts.result = self._limits.run(function, *args, **kwargs)
@@ -173,9 +172,7 @@ class Collector:
                     facts.error = self._describe_error(error)
                     facts.stopped = {OutOfTime: "time", OutOfMemory: "memory"}.get(type(error), "")
             facts.value = plain(facts.result, {id(leaf) for leaf in tree_leaves([args, kwargs])})
-            if recorder is not None:
-                facts.copies, facts.waits = recorder.copies, recorder.waits
-                facts.calls = recorder.calls
+            facts.copies, facts.waits, facts.calls = watch.copies, watch.waits, watch.calls
         facts.shadowed = _find_shadowed(function)
         if facts.stopped or (facts.error is not None and not may_fail):
             raise CallFailed(facts)
@@ -246,13 +243,7 @@ def call_once(names: Sequence[str], call: Call, case: Case, answer: Answer) -> F
 
 def make(value: Any) -> Any:
     """Return the value that a case describes: new tensors on their devices, new containers."""
-    if isinstance(value, PlainTensor):
-        return value.values.numpy().copy() if value.kind == "array" else value.make()
-    if type(value) in (list, tuple, set):
-        return type(value)(make(item) for item in value)
-    if isinstance(value, dict):
-        return {key: make(item) for key, item in value.items()}
-    return value
+    return tree_map(lambda leaf: leaf.make() if isinstance(leaf, PlainTensor) else leaf, value)
 
 
 class _ScalarReads(TorchDispatchMode):

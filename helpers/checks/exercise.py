@@ -109,7 +109,7 @@ STANDARD_COSTS: dict[str, Predicate] = {
 # What a judge raises if facts have an unexpected form. Other errors are the author's mistakes.
 _FORM_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 _TABLES = ("errors", "side_effects", "wrong_outcomes", "mistakes", "costs")
-_NAMES = {*_TABLES, "seconds", "collect", "returns", "right", "outcome", "tolerance"}
+_NAMES = {*_TABLES, "collect", "returns", "right", "outcome", "tolerance"}
 
 
 class Exercise:
@@ -123,7 +123,6 @@ class Exercise:
     - `points`: its points.
     - `success`: the sentence that is shown if the answer is right.
     - `section`: heading of the lesson section that hints send to, unless they name their own.
-    - `seconds`: the time limit for all cases (default: the lab's).
     - `hints`: the hints, as a text for `read_hints`.
     - `cases(draw)`: yields the cases, as dictionaries of plain data.
     - `collect(call, case, *answers)`: returns the `Facts`. It runs beside the student's code and
@@ -153,7 +152,7 @@ class Exercise:
         self.names = [name for name, _ in signatures]
         self.points: int = module.points
         self.success: str = module.success
-        self.seconds: float = getattr(module, "seconds", lab.seconds)
+        self.seconds = lab.seconds
         self.passed = False
         self.tries = 0
         self.hint_counts: dict[str, int] = {}

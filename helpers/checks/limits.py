@@ -35,8 +35,6 @@ with contextlib.suppress(ImportError):  # Windows
 MEMORY_LIMIT = 2 << 30
 ADDRESS_SPACE_LIMIT = 4 << 30
 _TICK = 0.1
-# An import is stopped after this many seconds, because it probably never ends.
-_MAX_IMPORT_SECONDS = 120
 # On systems that do not report how long a thread waited for a processor, the time that counts is
 # processor time, and this fraction of wall time.
 _WALL_TIME_FACTOR = 6
@@ -50,7 +48,7 @@ _CHANGE_MODES = {
     module.__file__
     for module in (contextlib, torch.overrides, _python_dispatch, torch.autograd.grad_mode)
 }
-_STATM, _MEMINFO = Path("/proc/self/statm"), Path("/proc/meminfo")
+_STATM = Path("/proc/self/statm")
 
 
 class Stopped(BaseException):
@@ -66,12 +64,11 @@ class OutOfMemory(Stopped):
 
 
 class CodeLimits:
-    """Limits that several calls of `run` share: `seconds` of time, and `memory` in bytes."""
+    """Limits of memory, and of `seconds` of time for all calls of `run` together."""
 
-    def __init__(self, seconds: float, *, memory: int = MEMORY_LIMIT) -> None:
+    def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.memory = memory
-        self._used = self._importing = 0.0
+        self._used = 0.0
 
     def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Return `function(*args, **kwargs)`.
@@ -83,9 +80,9 @@ class CodeLimits:
         if not on_main or not hasattr(signal, "setitimer"):
             return function(*args, **kwargs)
         size, resident = _bytes_in_use()
-        self._max_bytes = resident + min(self.memory, _free_bytes() // 2)
+        self._max_bytes = resident + MEMORY_LIMIT
         self._last = thread_seconds()
-        with _address_space_limit(size + max(ADDRESS_SPACE_LIMIT, 2 * self.memory)):
+        with _address_space_limit(size + ADDRESS_SPACE_LIMIT):
             handler = signal.signal(signal.SIGALRM, self._on_signal)
             try:
                 return self._call(function, args, kwargs)
@@ -93,7 +90,7 @@ class CodeLimits:
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 # A handler of None was not installed from Python and cannot be restored.
                 signal.signal(signal.SIGALRM, signal.SIG_DFL if handler is None else handler)
-                self._tick(is_importing=False)
+                self._used += thread_seconds() - self._last
 
     def _call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Start the timer and call the function. Only code called from here is interrupted."""
@@ -109,8 +106,9 @@ class CodeLimits:
         if frame is None:  # the function has returned
             return
         is_importing = any(file.startswith(_IMPORTING) for file in files)
-        self._tick(is_importing=is_importing)
-        if self._used > self.seconds or self._importing > _MAX_IMPORT_SECONDS:
+        last, self._last = self._last, thread_seconds()
+        self._used += 0 if is_importing else self._last - last
+        if self._used > self.seconds:
             error_type = OutOfTime
         elif not is_importing and _bytes_in_use()[1] > self._max_bytes:
             error_type = OutOfMemory
@@ -124,14 +122,6 @@ class CodeLimits:
         # arrives while an `except` clause is running, and leaves the `try` statement.
         signal.setitimer(signal.ITIMER_REAL, 10 ** random.uniform(-6, -3))
         raise error_type
-
-    def _tick(self, *, is_importing: bool) -> None:
-        now = thread_seconds()
-        if is_importing:
-            self._importing += now - self._last
-        else:
-            self._used += now - self._last
-        self._last = now
 
 
 def thread_seconds() -> float:
@@ -151,14 +141,6 @@ def _bytes_in_use() -> tuple[int, int]:
     """Return this process's address space and memory; zeros if the system does not report them."""
     pages = _STATM.read_text().split()[:2] if _STATM.exists() else (0, 0)
     return int(pages[0]) * PAGESIZE, int(pages[1]) * PAGESIZE
-
-
-def _free_bytes() -> int:
-    """Return the available memory, in bytes; a very large number if unknown."""
-    with contextlib.suppress(OSError, StopIteration, ValueError):
-        lines = _MEMINFO.read_text().splitlines()
-        return 1024 * int(next(x for x in lines if x.startswith("MemAvailable")).split()[1])
-    return 1 << 60
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ _PLAIN = PlainTensor | PlainModule | Other
 
 
 def plain(value: Any, arguments: Container[int] = (), depth: int = 0) -> Any:
-    """Return `value` as plain data. `arguments` are the ids of those of the call that returned it."""
+    """Return `value` as plain data; `arguments` are the ids of the arguments of a call."""
     if value is None or isinstance(value, bool | torch.dtype | torch.device | _PLAIN):
         return value
     for base in (int, float, str):
@@ -132,7 +133,7 @@ def is_equal(first: Any, second: Any, close: Callable[[Any, Any], bool] | None =
         values = [x.values if isinstance(x, PlainTensor) else x.detach() for x in (first, second)]
         if first.dtype != second.dtype or values[0].shape != values[1].shape or len(devices) > 1:
             return False
-        return (close or _same_bits)(*values)
+        return (close or partial(torch.allclose, rtol=0, atol=0, equal_nan=True))(*values)
     if isinstance(first, PlainModule) and isinstance(second, PlainModule):
         return is_equal(vars(first), vars(second), close)
     if isinstance(first, dict) and isinstance(second, dict):
@@ -146,10 +147,6 @@ def is_equal(first: Any, second: Any, close: Callable[[Any, Any], bool] | None =
     if close is not None and is_number(first) and is_number(second):
         return close(first, second)
     return first == second
-
-
-def _same_bits(first: Tensor, second: Tensor) -> bool:
-    return bool(((first == second) | ((first != first) & (second != second))).all())
 
 
 def is_close(first: Any, second: Any, rtol: float = 1e-2, atol: float = 1e-2) -> bool:

@@ -8,7 +8,7 @@ import builtins
 import io
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
@@ -45,11 +45,11 @@ def sandbox(printed: PrintedText) -> Iterator[None]:
     Calls to `input` and `exit` raise `InputCalled` and `ExitCalled`. The block's printed text goes
     to `printed`.
     """
-    replaced = [(builtins, "input", _raise_input_called), (os, "_exit", _raise_exit_called)]
+    replaced = [(builtins, "input", _raise(InputCalled)), (os, "_exit", _raise(ExitCalled))]
     shell = get_ipython()
     if shell is not None:
         # In a notebook, `exit` calls `ask_exit`, which shuts down the kernel.
-        replaced += [(shell, "ask_exit", _raise_exit_called)]
+        replaced += [(shell, "ask_exit", _raise(ExitCalled))]
         replaced += [(shell.display_pub, "publish", lambda *args, **kwargs: None)]
     with ExitStack() as stack:
         for owner, name, value in replaced:
@@ -61,12 +61,13 @@ def sandbox(printed: PrintedText) -> Iterator[None]:
         yield
 
 
-def _raise_input_called(*args: Any, **kwargs: Any) -> str:
-    raise InputCalled
+def _raise(error_type: type[BaseException]) -> Callable[..., None]:
+    """Return a function that raises this error, whatever its arguments are."""
 
+    def raise_error(*args: Any, **kwargs: Any) -> None:
+        raise error_type
 
-def _raise_exit_called(*args: Any, **kwargs: Any) -> None:
-    raise ExitCalled
+    return raise_error
 
 
 # Functions that return a setting, and those that set it.
