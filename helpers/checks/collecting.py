@@ -22,10 +22,6 @@ from helpers.explain import explanation_of, student_frames
 from helpers.language import translate
 from simulated_cuda.device_tags import CPU, index_of
 
-# A student's function or class, and the function that calls it: `Collector.call`.
-Answer = Callable[..., Any]
-Call = Callable[..., "Facts"]
-
 
 class Case(dict):
     """One input of a check, as plain data: `case.lr` is `case["lr"]`."""
@@ -44,14 +40,10 @@ class Copy:
 
 @dataclass(frozen=True)
 class Error:
-    """An error that a call raised: its general hint, with values, and the names of its classes.
-
-    `values["error"]` is its type and text on one line.
-    """
+    """An error that a call raised: its general hint, and values with its "error" on one line."""
 
     hint: str
-    values: dict[str, Any] = field(default_factory=dict)
-    types: tuple[str, ...] = ()
+    values: dict[str, Any]
 
 
 @dataclass
@@ -94,7 +86,7 @@ class CallFailed(Exception):
         self.facts = facts
 
 
-class Collector:
+class Collector(ExitStack):
     """Collects the facts of one check. Use it as a context manager: the block is a sandbox.
 
     `answers` are the student's functions or classes, by the names that the exercise gives them, and
@@ -102,24 +94,20 @@ class Collector:
     """
 
     def __init__(self, answers: Mapping[str, Any], seconds: float) -> None:
+        super().__init__()
         self._answers = answers
         self._limits = CodeLimits(seconds)
         self._printed = PrintedText()
 
     def __enter__(self) -> "Collector":
-        with ExitStack() as stack:
-            if simulated_cuda.is_enabled() or not torch.cuda.is_available():
-                # With a single device, a check could not find a tensor on the wrong device.
-                stack.enter_context(simulated_cuda.visible_devices(2))
-            stack.enter_context(sandbox(self._printed))
-            # The tensors in a check are small, so more threads would only add overhead.
-            torch.set_num_threads(1)
-            self.gpus = torch.cuda.device_count()
-            self._stack = stack.pop_all()
+        if simulated_cuda.is_enabled() or not torch.cuda.is_available():
+            # With a single device, a check could not find a tensor on the wrong device.
+            self.enter_context(simulated_cuda.visible_devices(2))
+        self.enter_context(sandbox(self._printed))
+        # The tensors in a check are small, so more threads would only add overhead.
+        torch.set_num_threads(1)
+        self.gpus = torch.cuda.device_count()
         return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stack.__exit__(*exception)
 
     def collect(self, function: Callable[..., Facts], case: Case) -> Facts:
         """Return the facts that `function(call, case, *answers)` collects."""
@@ -135,7 +123,7 @@ class Collector:
 
     def call(
         self,
-        function: Answer,
+        function: Callable[..., Any],
         *args: Any,
         name: str = "",
         may_fail: bool = False,
@@ -194,7 +182,7 @@ class Collector:
             with suppress(Exception):
                 source = student_frames(error.__traceback__)[0].line
                 values["where"] = " " + translate("It happens in `{line}`.", line=source)
-        return Error(hint, values, tuple(kind.__name__ for kind in type(error).__mro__))
+        return Error(hint, values)
 
 
 # The general hints for errors, by their types.
@@ -207,15 +195,14 @@ _HINTS = (
 )
 
 
-def _find_misuse(function: Answer, args: Any, kwargs: Any) -> Error | None:
+def _find_misuse(function: Any, args: Any, kwargs: Any) -> Error | None:
     """Return the error of a call that is not possible at all."""
     try:
-        inspect.signature(function).bind(*args, **kwargs)
+        with suppress(ValueError):  # a C function without a signature
+            inspect.signature(function).bind(*args, **kwargs)
     except TypeError as error:
         hint = "wrong-arguments" if callable(function) else "not-callable"
         return Error(hint, {"error": str(error), "what": describe(function)})
-    except ValueError:  # a C function without a signature
-        pass
     return None
 
 
@@ -233,17 +220,14 @@ def _find_shadowed(function: Any) -> tuple[str, str] | None:
     return None
 
 
-def call_once(names: Sequence[str], call: Call, case: Case, answer: Answer) -> Facts:
+def call_once(names: Sequence[str], call: Callable[..., Facts], case: Case, answer: Any) -> Facts:
     """Call the answer with the case's entries of these names, and record the arguments."""
-    arguments = {name: make(case[name]) for name in names}
+    given = {name: case[name] for name in names}
+    # New containers, and new tensors on their devices.
+    arguments = tree_map(lambda x: x.make() if isinstance(x, PlainTensor) else x, given)
     facts = call(answer, *arguments.values(), may_fail=True)
     facts.arguments = plain(arguments)
     return facts
-
-
-def make(value: Any) -> Any:
-    """Return the value that a case describes: new tensors on their devices, new containers."""
-    return tree_map(lambda leaf: leaf.make() if isinstance(leaf, PlainTensor) else leaf, value)
 
 
 class _ScalarReads(TorchDispatchMode):

@@ -52,12 +52,7 @@ class Draw(random.Random):
         return PlainTensor(torch.randn(shape, generator=self.generator).to(dtype), **kind)
 
     def integers(
-        self,
-        low: int,
-        high: int,
-        shape: tuple[int, ...],
-        device: str = "cpu",
-        dtype: torch.dtype = torch.int64,
+        self, low: int, high: int, shape: tuple[int, ...], device: str = "cpu", dtype=torch.int64
     ) -> PlainTensor:
         """Return random integers from `low` to `high` (exclusive)."""
         values = torch.randint(low, high, shape, generator=self.generator)
@@ -233,14 +228,13 @@ class Exercise:
             if isinstance(error, AttributeError) and error.obj is facts:  # the author's mistake
                 raise
             found = "unusable-result", {"error": one_line(error)}
-        return found and self._fill(facts, *found)
-
-    def _fill(self, facts: Facts, id: str, values: dict[str, Any]) -> Hint:
-        """Return the hint of this id, filled in."""
+        if found is None:
+            return None
+        id, values = found
         if facts.shadowed is not None and id != "not-written":
             id, values = "name-shadowed", dict(zip(("hidden", "what"), facts.shadowed, strict=True))
-        found = facts.value if facts.outcome is None else facts.outcome
-        general = {"name": facts.name or self.names[0], "found": found}
+        outcome = facts.value if facts.outcome is None else facts.outcome
+        general = {"name": facts.name or self.names[0], "found": outcome}
         hint = self.hints.get(id) or GENERAL[id]
         return hint.fill(general | dict(facts.case) | facts.own | values)
 

@@ -6,6 +6,7 @@ are read with the getters of `torch.Tensor`, so that a subclass cannot change wh
 """
 
 import inspect
+import textwrap
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,8 +18,6 @@ import torch
 from torch import Tensor, nn
 
 from helpers.language import translate
-
-_MAX_ERROR_LENGTH = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +91,14 @@ def plain(value: Any, arguments: Container[int] = (), depth: int = 0) -> Any:
     if isinstance(value, Tensor):
         return _plain_tensor(value, id(value) in arguments)
     if isinstance(value, nn.Module):
-        return _plain_module(value)
+        parameters = dict(nn.Module.named_parameters(value))
+        return PlainModule(
+            type(value).__name__,
+            {name: plain(tensor) for name, tensor in parameters.items()},
+            {name: plain(tensor) for name, tensor in nn.Module.named_buffers(value)},
+            {name: plain(tensor.grad) for name, tensor in parameters.items()},
+            {name: item.training for name, item in nn.Module.named_modules(value)},
+        )
     if isinstance(value, np.ndarray):
         with suppress(TypeError):
             return PlainTensor(torch.from_numpy(value.copy()), kind="array")
@@ -110,17 +116,6 @@ def _plain_tensor(tensor: Tensor, is_argument: bool) -> Any:
             return Other(describe(tensor))
         values = Tensor.detach(tensor).cpu().clone()
     return PlainTensor(values, str(device), requires_grad, is_argument=is_argument)
-
-
-def _plain_module(module: nn.Module) -> PlainModule:
-    parameters = dict(nn.Module.named_parameters(module))
-    return PlainModule(
-        type(module).__name__,
-        {name: plain(tensor) for name, tensor in parameters.items()},
-        {name: plain(tensor) for name, tensor in nn.Module.named_buffers(module)},
-        {name: plain(tensor.grad) for name, tensor in parameters.items()},
-        {name: item.training for name, item in nn.Module.named_modules(module)},
-    )
 
 
 def is_equal(first: Any, second: Any, close: Callable[[Any, Any], bool] | None = None) -> bool:
@@ -190,8 +185,7 @@ def one_line(error: BaseException) -> str:
     """Return the type and message of an error on one line, truncated, without a final period."""
     text = ""
     with suppress(Exception):  # the `__str__` of a student's own class may fail
-        text = " ".join(str(error).split())
-    text = text if len(text) <= _MAX_ERROR_LENGTH else text[: _MAX_ERROR_LENGTH - 4] + " ..."
+        text = textwrap.shorten(str(error), 200, placeholder=" ...")
     return f"{type(error).__name__}: {text}".rstrip(": .")
 
 

@@ -34,9 +34,6 @@ class PrintedText(io.StringIO):
         super().write(text[: max(0, MAX_CHARACTERS - self.tell())])
         return len(text)
 
-    def close(self) -> None:
-        """Do nothing, so that the text can be read after the student's code closes the stream."""
-
 
 @contextmanager
 def sandbox(printed: PrintedText) -> Iterator[None]:
@@ -84,11 +81,11 @@ _SETTINGS = [
 def restore_settings() -> Iterator[None]:
     """Restore global settings at the end of the block.
 
-    The settings are torch's default device and dtype, gradient tracking, number of threads and
-    `cudnn.benchmark`, the current GPU, and the random number generators of torch and Python.
+    The settings are torch's default device and dtype, gradient tracking and number of threads, the
+    current GPU, and the random number generators of torch and Python.
     """
     saved = [(set_value, get()) for get, set_value in _SETTINGS]
-    device, benchmark = torch.get_default_device(), torch.backends.cudnn.benchmark
+    device = torch.get_default_device()
     has_gpu = torch.cuda.is_initialized()
     if has_gpu:
         gpu, gpu_states = torch.cuda.current_device(), torch.cuda.get_rng_state_all()
@@ -100,7 +97,6 @@ def restore_settings() -> Iterator[None]:
             torch.set_default_device(None if device.type == "cpu" else device)
         for set_value, value in saved:
             set_value(value)
-        torch.backends.cudnn.benchmark = benchmark
         if has_gpu:
             torch.cuda.set_rng_state_all(gpu_states)
             # An exercise may simulate a machine without GPUs.

@@ -24,7 +24,7 @@ def right(case):
     return case.peak_lr * (case.num_steps - case.step) / (case.num_steps - case.warmup_steps)
 
 
-errors = {"divides-by-zero": lambda f: "ZeroDivisionError" in f.error.types}
+errors = {"divides-by-zero": lambda f: "ZeroDivisionError" in f.error.values["error"]}
 returns = ("not-a-rate", lambda value, case: is_number(value))
 mistakes = {
     "wrong-warmup": lambda f: f.case.step < f.case.warmup_steps,

@@ -43,7 +43,7 @@ def test_every_fact_arrives_but_not_the_students_object():
     net = nn.Linear(2, 3).eval()
     net.bias.grad = torch.ones(3)
     facts = Facts(
-        error=Error("raised", {"error": "x", "where": ""}, ("ValueError", "Exception")),
+        error=Error("raised", {"error": "x", "where": ""}),
         name="f", arguments={"X": [1]}, copies=[Copy(8, "cpu", "cuda:0")], waits=2, calls=3,
         gradients_left_off=True, shadowed=("sum", "an int"), own={"modes": [True]}, stopped="time",
         printed="hello", result=object(),
