@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 import simulated_cuda
 from helpers.checks.limits import CodeLimits, OutOfMemory, OutOfTime
 from helpers.checks.plain import PlainTensor, describe, one_line, plain
-from helpers.checks.sandbox import ExitCalled, InputCalled, PrintedText, restore_settings, sandbox
+from helpers.checks.sandbox import InputCalled, PrintedText, restore_settings, sandbox
 from helpers.explain import explanation_of, student_frames
 from helpers.language import translate
 from simulated_cuda.device_tags import CPU, index_of
@@ -190,7 +190,7 @@ _HINTS = (
     ((OutOfMemory, MemoryError, torch.OutOfMemoryError), "too-much-memory"),
     (RecursionError, "too-deep"),
     (OutOfTime, "takes-too-long"),
-    ((ExitCalled, SystemExit), "ends-the-program"),
+    (SystemExit, "ends-the-program"),
     (InputCalled, "asks-for-input"),
 )
 

@@ -22,10 +22,6 @@ class InputCalled(BaseException):
     """The code called `input()`."""
 
 
-class ExitCalled(BaseException):
-    """The code called `exit()`, `quit()` or `os._exit()`."""
-
-
 class PrintedText(io.StringIO):
     """A text stream that keeps the first `MAX_CHARACTERS` characters."""
 
@@ -39,14 +35,14 @@ class PrintedText(io.StringIO):
 def sandbox(printed: PrintedText) -> Iterator[None]:
     """Run the block so that code in it cannot end the process, print or display.
 
-    Calls to `input` and `exit` raise `InputCalled` and `ExitCalled`. The block's printed text goes
+    Calls to `input` and `exit` raise `InputCalled` and `SystemExit`. The block's printed text goes
     to `printed`.
     """
-    replaced = [(builtins, "input", _raise(InputCalled)), (os, "_exit", _raise(ExitCalled))]
+    replaced = [(builtins, "input", _raise(InputCalled)), (os, "_exit", _raise(SystemExit))]
     shell = get_ipython()
     if shell is not None:
         # In a notebook, `exit` calls `ask_exit`, which shuts down the kernel.
-        replaced += [(shell, "ask_exit", _raise(ExitCalled))]
+        replaced += [(shell, "ask_exit", _raise(SystemExit))]
         replaced += [(shell.display_pub, "publish", lambda *args, **kwargs: None)]
     with ExitStack() as stack:
         for owner, name, value in replaced:
