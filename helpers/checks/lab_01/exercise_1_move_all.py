@@ -47,7 +47,7 @@ mistakes = {
 }
 costs = {
     "needless-copy": lambda f: each(
-        f, lambda old, new: old.device == f.case.wanted and not new.is_one_of
+        f, lambda old, new: old.device == f.case.wanted and not new.is_argument
     )
 }
 hints = """

@@ -48,8 +48,8 @@ def collect(call, case, save_checkpoint, load_checkpoint):
 
 
 errors = {
-    "whole-objects": lambda f: f.name == "torch.load" and f.error.values,
-    "needs-its-gpu": lambda f: f.case.count < 2 and "CUDA" in f.error.text and f.error.values,
+    "whole-objects": lambda f: f.name == "torch.load",
+    "needs-its-gpu": lambda f: f.case.count < 2 and "CUDA" in f.error.values["error"],
 }
 side_effects = {
     "mode-not-restored": lambda f: f.before != f.after,

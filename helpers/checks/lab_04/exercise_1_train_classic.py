@@ -43,7 +43,7 @@ def train(case):
     return list(net.parameters())
 
 
-errors = {"needs-a-gpu": lambda f: f.case.gpus == 0 and {"error": f.error.line}}
+errors = {"needs-a-gpu": lambda f: f.case.gpus == 0 and {"error": f.error.values["error"]}}
 returns = ("not-the-network", lambda value, case: isinstance(value, PlainModule))
 side_effects = {
     "on-the-cpu": lambda f: f.case.gpus and "cpu" in {*f.value.devices, *f.devices},

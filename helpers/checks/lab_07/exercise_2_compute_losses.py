@@ -29,7 +29,7 @@ def collect(call, case, compute_losses):
     net[2].register_forward_hook(lambda layer, *_: modes.add(layer.training))
     hooks = torch.autograd.graph.saved_tensors_hooks(saved.append, lambda _: None)
     batches = list(zip(case.X.make(), case.y.make(), strict=True))
-    facts = call(compute_losses, net, batches, watch=False, within=hooks)
+    facts = call(compute_losses, net, batches, within=hooks)
     return facts.add(net=net, modes=modes, saved=len(saved))
 
 

@@ -39,7 +39,7 @@ def collect(call, case, checkpointed):
     for number, layer in enumerate(layers):
         layer.register_forward_pre_hook(lambda *_, number=number: runs.append(number))
     meter = PeakMeter(X)
-    facts = call(checkpointed, layers, X, watch=False, within=meter)
+    facts = call(checkpointed, layers, X, within=meter)
     facts.add(kept=sum(meter.bytes.values()), after=X)
     runs.clear()
     if isinstance(facts.result, torch.Tensor) and facts.result.requires_grad:

@@ -30,7 +30,7 @@ def cases(draw):
 def collect(call, case, train):
     net, X, y = (value.to(case.given) for value in build())
     meter = PeakMeter(X, y, *net.parameters())
-    facts = call(train, net, X, y, watch=False, within=meter)
+    facts = call(train, net, X, y, within=meter)
     return facts.add(net=net, peak=meter.peak / 2**20)
 
 
