@@ -34,11 +34,15 @@ _MASKS = (torch.bool, torch.uint8)
 
 @dataclass(frozen=True)
 class Wait:
-    """A wait of the CPU: the operation, and the user's file and line (from 1) that called it."""
+    """A wait of the CPU: the operation, and the user's file and line (from 1) that called it.
+
+    `reads` is False if the CPU waits for a copy of its own data to the GPU.
+    """
 
     operation: str
     file: str
     line: int
+    reads: bool = True
 
     def __str__(self) -> str:
         text = linecache.getline(self.file, self.line).strip()
@@ -242,7 +246,7 @@ class Waits(TorchFunctionMode):
         super().__exit__(*exception)
         self.steps.__exit__(*exception)
 
-    def note(self, operation: str, count: int = 1) -> None:
+    def note(self, operation: str, count: int = 1, reads: bool = True) -> None:
         """Record `count` waits of an operation; in debug mode, warn or raise RuntimeError."""
         if not count:
             return
@@ -253,7 +257,7 @@ class Waits(TorchFunctionMode):
             if self._debug_mode:
                 warnings.warn_explicit(_MESSAGE, UserWarning, file, line)
             else:
-                self.waits.append(Wait(self._function or operation, file, line))
+                self.waits.append(Wait(self._function or operation, file, line, reads))
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         """Run one function, and record its copies and waits."""
@@ -267,7 +271,7 @@ class Waits(TorchFunctionMode):
                     self.note(self._function, _WHOLE[func](args, kwargs))
                 self.muted = True
             elif func is Tensor.__getitem__ or func is Tensor.__setitem__:
-                self.note(self._function, _waits_of_indexing(func, args))
+                self.note(self._function, _waits_of_indexing(func, args), reads=False)
             if func in _WRITES and len(args) > 1:
                 self._note_write(func, args, kwargs)
             result = func(*args, **kwargs)
@@ -276,7 +280,7 @@ class Waits(TorchFunctionMode):
                 if tensors and func is not Tensor.new_tensor:
                     self._note_copy(tensors[0], result.device, result.nbytes, args, kwargs)
                 elif func in _FROM_DATA and _is_on_gpu(result) and result.numel():
-                    self.note(self._function)
+                    self.note(self._function, reads=False)
             return result
         finally:
             self._function, self.muted = before
@@ -297,7 +301,7 @@ class Waits(TorchFunctionMode):
         blocks = not kwargs.get("non_blocking", next(flags, False))
         waits = blocks and nbytes > 0 and "cpu" in (source.device.type, target.type)
         self.copies.append(Copy(nbytes, str(source.device), str(target), waits))
-        self.note(self._function, waits)
+        self.note(self._function, waits, reads=source.device.type != "cpu")
 
 
 _debugging: list[Waits] = []

@@ -13,7 +13,8 @@ lab = Lab(
         to the network inside it?
     many-fetches: For {batches} batches, your function reads values from the GPU {fetched} times;
         {enough}.
-        -> Which line in your loop turns a tensor into a Python number, or copies it to the CPU? The
-        sum can stay on the device of the predictions.
+        -> Which line in your loop turns a tensor into a Python number, or copies it to the CPU?
+        `bincount` and `x[mask]` read from the GPU too. The sum can stay on the device of the
+        predictions.
     """,
 )
