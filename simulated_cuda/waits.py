@@ -113,19 +113,6 @@ def _index_put(args: tuple, kwargs: dict) -> int:
     return 0 if fills else _index(args, kwargs)
 
 
-def _bincount(args: tuple, kwargs: dict) -> int:
-    return 0 if args[0].numel() == 0 else 1 if args[0].dtype == torch.uint8 else 2
-
-
-def _repeat_interleave(args: tuple, kwargs: dict) -> int:
-    return 0 if kwargs.get("output_size") is not None else 2
-
-
-def _histc(args: tuple, kwargs: dict) -> int:
-    low, high = _argument(args, kwargs, 2, "min") or 0, _argument(args, kwargs, 3, "max") or 0
-    return 2 if low == high else 0
-
-
 def _value_on_gpu(args: tuple, kwargs: dict) -> int:
     """One wait if a number, the last argument, is a tensor on the GPU."""
     return int(isinstance(args[-1], Tensor) and _on_gpu(args[-1]))
@@ -147,17 +134,20 @@ _STEPS: dict[Any, Callable[[tuple, dict], int]] = {
     **dict.fromkeys((_aten.index_put, _aten.index_put_, _aten._index_put_impl_), _index_put),
     **dict.fromkeys((_aten.masked_fill, _aten.masked_fill_, _aten.index_fill, _aten.index_fill_),
                     _value_on_gpu),
-    _aten.bincount: _bincount,
-    _aten.repeat_interleave: _repeat_interleave,
+    _aten.bincount: lambda args, kwargs: (
+        bool(args[0].numel()) and (1 if args[0].dtype == torch.uint8 else 2)
+    ),
+    _aten.repeat_interleave: lambda args, kwargs: 2 * (kwargs.get("output_size") is None),
     _aten.equal: _equal,
-    _aten.histc: _histc,
+    _aten.histc: lambda args, kwargs: (
+        2 * ((_argument(args, kwargs, 2, "min") or 0) == (_argument(args, kwargs, 3, "max") or 0))
+    ),
 }  # fmt: skip
-_SHOWING = {Tensor.__repr__, Tensor.__str__}
 # The waits of a whole function that does something else on the CPU, so that its steps do not count.
 _WHOLE: dict[Callable[..., Any], Callable[[tuple, dict], int]] = {
     Tensor.tolist: _once,
     # Once for each number, mask and row that is formatted; the number depends on the values.
-    **dict.fromkeys(_SHOWING, _once),
+    **dict.fromkeys((Tensor.__repr__, Tensor.__str__), _once),
     Tensor.numpy: lambda args, kwargs: bool(kwargs.get("force")),
     **dict.fromkeys(
         (torch.full, torch.linspace, torch.logspace),
@@ -177,9 +167,9 @@ _WRITES = {Tensor.copy_, Tensor.__setitem__, Tensor.fill_}
 def _waits_of_indexing(func: Callable[..., Any], args: tuple) -> int:
     """Return the copies that `x[index]` and `x[index] = number` need, other than of tensors."""
     x = args[0]
-    parts = args[1] if isinstance(args[1], tuple) else (args[1],)
     if x.device.type == "cpu":
         return 0
+    parts = args[1] if isinstance(args[1], tuple) else (args[1],)
     count = sum(isinstance(p, list | range) or type(p).__name__ == "ndarray" for p in parts)
     if func is Tensor.__getitem__:
         return count
