@@ -794,8 +794,8 @@ def log_tensors():
 #
 # <details><summary>Answer</summary>
 #
-# 100 and 1. The second one waits once, in `.tolist()`. The lists are equal. In training, log in this
-# way and print every few hundred steps.
+# 100 and 1. The second one waits once, in `.tolist()`. The lists are equal. In training, log in
+# this way and print every few hundred steps.
 #
 # </details>
 
