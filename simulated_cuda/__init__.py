@@ -25,8 +25,11 @@ from .settings import GIB, NAME
 
 if TYPE_CHECKING:
     from .installation import Installation
+    from .waits import Waits
 
-__all__ = ["NAME", "disable", "enable", "is_enabled", "simulated", "visible_devices"]
+__all__ = [
+    "NAME", "count_waits", "disable", "enable", "is_enabled", "simulated", "visible_devices",
+]  # fmt: skip
 
 # An attribute of torch, not of this module, so that the installation survives a module reload.
 _INSTALLATION_ATTRIBUTE = "_course_simulated_cuda"
@@ -120,6 +123,20 @@ def simulated(
         yield
     finally:
         disable()
+
+
+def count_waits() -> Waits:
+    """Return a context manager that records where the CPU waits for a GPU, simulated or real.
+
+    It counts what CUDA's debug mode reports (`torch.cuda.set_sync_debug_mode`) in this thread:
+
+        with simulated_cuda.count_waits() as counter:
+            loss.item()
+        print(len(counter), *counter.waits)  # the operation, the file and the line of each
+    """
+    from .waits import Waits
+
+    return Waits()
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from . import messages
+from . import messages, waits
 from .device_tags import index_of
 from .machine import Machine
 from .memory import DeviceMemory
@@ -75,6 +75,7 @@ def device_functions(machine: Machine) -> dict[str, Any]:
             names = "`default`, `warn`, `error`" if isinstance(debug_mode, str) else "0,1,2"
             raise RuntimeError(f"invalid value of debug_mode, expected one of {names}")
         machine.sync_debug_mode = mode
+        waits.set_debug_mode(machine, mode)
 
     return {
         "is_available": lambda: machine.count > 0,

@@ -29,6 +29,7 @@ from . import (
     streams,
     training,
     unsupported,
+    waits,
 )  # fmt: skip
 from .machine import Machine
 from .mode import EveryAllocation, SimulatedCUDA
@@ -73,6 +74,7 @@ class Installation:
         if self._allocations is not None:
             self._allocations.__exit__(None, None, None)
             self._allocations = None
+        waits.set_debug_mode(self.machine, 0)
         remove_from_stack(self.mode)
         storages.uninstall_from_files()
         while self._replaced:

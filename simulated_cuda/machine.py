@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from . import messages
+from . import messages, waits
 from .device_tags import CPU
 from .memory import DeviceMemory
 
@@ -65,6 +65,7 @@ class Machine:
     def reset(self) -> None:
         """Reset the current device and the memory statistics; existing tensors stay allocated."""
         self.current = self.sync_debug_mode = 0
+        waits.set_debug_mode(self, 0)
         for memory in self.memories:
             memory.set_limit(None)
             memory.empty_cache()

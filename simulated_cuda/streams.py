@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Any
 
+from . import waits
 from .device_tags import device_at
 from .machine import Machine
 
@@ -57,10 +58,14 @@ class Stream:
         """Return False: CUDA graphs are not simulated."""
         return False
 
-    def synchronize(self, other: Any = None) -> None:
+    def synchronize(self) -> None:
+        """Return immediately: all work is complete. The debug mode for waits reports it."""
+        waits.report_synchronization("Stream.synchronize")
+
+    def wait_stream(self, other: Any = None) -> None:
         """Return immediately: all work is complete."""
 
-    wait_event = wait_stream = synchronize
+    wait_event = wait_stream
 
     def record_event(self, event: Event | None = None) -> Event:
         """Record `event`, or a new event, and return it."""

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 import simulated_cuda
@@ -20,7 +18,6 @@ from helpers.checks.plain import PlainTensor, describe, one_line, plain
 from helpers.checks.sandbox import InputCalled, PrintedText, restore_settings, sandbox
 from helpers.explain import explanation_of, student_frames
 from helpers.language import translate
-from simulated_cuda.device_tags import CPU, index_of
 
 
 class Case(dict):
@@ -55,7 +52,7 @@ class Facts:
     name: str = ""  # of what was called, "" for the exercise's first answer
     arguments: dict[str, Any] = field(default_factory=dict)  # after the call; only of `call_once`
     copies: list[Copy] = field(default_factory=list)  # between devices
-    waits: int = 0  # how often Python read from a GPU, a number or a whole tensor
+    waits: int = 0  # how often the CPU waited for results of a GPU
     calls: int = 0  # of torch functions
     gradients_left_off: bool = False  # gradient tracking, which was on before
     shadowed: tuple[str, str] | None = None  # a reassigned name such as `torch`, its description
@@ -148,7 +145,7 @@ class Collector(ExitStack):
         name = name or next((n for n, a in self._answers.items() if a is function), "")
         facts = Facts(name=name, error=_find_misuse(function, args, kwargs))
         if facts.error is None:
-            watch = Watch()
+            watch = simulated_cuda.count_waits()
             with restore_settings(), within or watch:
                 tracked = torch.is_grad_enabled()
                 try:
@@ -160,7 +157,8 @@ class Collector(ExitStack):
                     facts.error = self._describe_error(error)
                     facts.stopped = {OutOfTime: "time", OutOfMemory: "memory"}.get(type(error), "")
             facts.value = plain(facts.result, {id(leaf) for leaf in tree_leaves([args, kwargs])})
-            facts.copies, facts.waits, facts.calls = watch.copies, watch.waits, watch.calls
+            facts.copies = [Copy(c.bytes, c.source, c.target) for c in watch.copies]
+            facts.waits, facts.calls = sum(wait.reads for wait in watch.waits), watch.calls
         facts.shadowed = _find_shadowed(function)
         if facts.stopped or (facts.error is not None and not may_fail):
             raise CallFailed(facts)
@@ -228,81 +226,3 @@ def call_once(names: Sequence[str], call: Callable[..., Facts], case: Case, answ
     facts = call(answer, *arguments.values(), may_fail=True)
     facts.arguments = plain(arguments)
     return facts
-
-
-class _ScalarReads(TorchDispatchMode):
-    """Counts the scalars that Python reads from a GPU: `.item()`, `float()`, `if`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.count = 0
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        # Otherwise the first operation imports PyTorch's compiler, which takes seconds.
-        return False
-
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        if operation is torch.ops.aten._local_scalar_dense.default:
-            self.count += _is_on_gpu(args[0])
-        # The simulated GPU has already processed this operation. In a backward pass, the operation
-        # must bypass the simulated GPU, because some tensors have no device yet.
-        with torch._C.DisableTorchFunction():
-            return operation(*args, **(kwargs or {}))
-
-
-class Watch(TorchFunctionMode):
-    """Records the copies between devices in a block, the reads from a GPU, and counts calls."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.copies: list[Copy] = []
-        self.calls = 0
-        self._tolist_calls = 0
-        self._scalar_reads = _ScalarReads()
-
-    @property
-    def waits(self) -> int:
-        """How often Python read from a GPU, either a single number or a whole tensor."""
-        copied = sum(c.source != "cpu" and c.target == "cpu" for c in self.copies)
-        return self._scalar_reads.count + self._tolist_calls + copied
-
-    def __enter__(self) -> "Watch":
-        self._scalar_reads.__enter__()
-        return super().__enter__()
-
-    def __exit__(self, *exception: Any) -> None:
-        super().__exit__(*exception)
-        self._scalar_reads.__exit__(*exception)
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        """Run one operation and record what it did."""
-        self.calls += 1
-        result = func(*args, **(kwargs or {}))
-        arguments = (*args, *(kwargs or {}).values())
-        tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
-        if func is torch.Tensor.tolist and tensors[0].device.type != "cpu":
-            self._tolist_calls += 1
-        elif func in _WRITES and isinstance(args[-1], torch.Tensor):
-            # A kernel gets a single number from the CPU as an argument, without a copy.
-            if func is torch.Tensor.copy_ or args[-1].dim() or args[-1].device.type != "cpu":
-                self._record(args[-1], args[0].device)
-        elif func in _COPIES and tensors and isinstance(result, torch.Tensor):
-            self._record(tensors[0], result.device, result.nbytes)
-        return result
-
-    def _record(self, source: torch.Tensor, target: torch.device, nbytes: int = 0) -> None:
-        if source.device != target:
-            self.copies.append(Copy(nbytes or source.nbytes, str(source.device), str(target)))
-
-
-def _is_on_gpu(tensor: torch.Tensor) -> bool:
-    if simulated_cuda.is_enabled():  # in dispatch, every tensor reports the CPU
-        return index_of(tensor) != CPU
-    return tensor.device.type != "cpu"
-
-
-# Functions that return a copy, and those that write their last tensor into their first.
-_COPIES = (torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda, torch.Tensor.type, torch.tensor,
-           torch.as_tensor, torch.Tensor.new_tensor)  # fmt: skip
-_WRITES = (torch.Tensor.copy_, torch.Tensor.__setitem__, torch.Tensor.fill_)

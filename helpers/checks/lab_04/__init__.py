@@ -11,7 +11,8 @@ lab = Lab(
     keeps-gradients: Gradients were tracked during the evaluation of the network.
         -> Which block turns gradient tracking off, and is the call to the network inside it?
     many-fetches: For {batches} batches, you read from the GPU {fetched} times; once is enough.
-        -> Which line turns a tensor into a Python number, or copies it? The sum can stay where it
-        is.
+        -> Which line in your loop turns a tensor into a Python number, or copies it to the CPU?
+        `bincount` and `x[mask]` read from the GPU too. The sum can stay on the device of the
+        predictions.
     """,
 )

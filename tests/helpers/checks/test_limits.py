@@ -13,7 +13,6 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack as dis
 
 import simulated_cuda
 from helpers.checks import limits
-from helpers.checks.collecting import Watch
 from helpers.checks.limits import CodeLimits, OutOfMemory, OutOfTime
 from helpers.checks.sandbox import restore_settings
 
@@ -48,7 +47,7 @@ def show_tensors():
 
 @pytest.mark.parametrize("action", [loop, catch_everything, loop_in_a_backward_pass, show_tensors])
 def test_code_is_stopped_without_changing_the_modes_of_torch(action):
-    with simulated_cuda.simulated(over_real=True), Watch(), restore_settings():
+    with simulated_cuda.simulated(over_real=True), simulated_cuda.count_waits(), restore_settings():
         before = functions(), dispatches()
         for _ in range(10):
             with pytest.raises(OutOfTime):
