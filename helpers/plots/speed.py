@@ -190,7 +190,7 @@ def plot_pipelines(speeds: Mapping[str, Mapping[int, float]]) -> Figure:
     (axis,) = figure.axes
     axis.set_yscale("log")
     axis.yaxis.set_major_formatter(lambda value, _: _format_rate(value))
-    axis.set_xlabel("images per batch")
+    axis.set_xlabel("images per batch", fontsize="medium")
     return figure
 
 
@@ -212,11 +212,11 @@ def plot_groups(
         axis.bar_label(bars, [text(height) for height in heights.values()], fontsize=7)
     axis.set_xticks(range(len(groups)), groups)
     axis.margins(y=0.15)
+    axis.set_xlabel(source, fontsize=8)
     axis.set_ylabel(label)
     axis.set_title(title, fontsize=11)
     if len(values) > 1:
         figure.legend(fontsize=8, loc="outside lower center", ncols=3, frameon=False)
-    figure.supxlabel(source, fontsize=8)
     return figure
 
 
@@ -226,18 +226,19 @@ def plot_panels(
     *,
     title: str,
     source: str,
+    ticks: tuple[int, ...] = (1, 2, 5),
 ) -> Figure:
     """Draw lines on logarithmic scales, one panel per key: `panels[panel][line][x]` is y."""
     figure, _ = new_figure(1, len(panels), width=8, height=3.8)
     for axis, (name, lines) in zip(figure.axes, panels.items(), strict=True):
-        for (line, values), mark in zip(lines.items(), "osD", strict=True):
+        for (line, values), mark in zip(lines.items(), "osD", strict=False):
             axis.plot([int(x) for x in values], values.values(), marker=mark, label=line)
         scale_to_sizes(axis, [int(x) for x in values])
         axis.sharey(figure.axes[0])
         axis.set_title(name, fontsize=10)
         axis.set_xlabel(labels[0])
         axis.legend(fontsize=8)
-    _use_plain_log_scale(figure.axes[0].yaxis)
+    _use_plain_log_scale(figure.axes[0].yaxis, ticks)
     figure.axes[0].set_ylabel(labels[1])
     figure.suptitle(title, fontsize=11)
     figure.supxlabel(source, fontsize=8)
