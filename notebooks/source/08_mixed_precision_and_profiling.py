@@ -702,7 +702,7 @@ show(
         title="fp16 trains 2.2 to 4.8 times as fast as fp32, and 1.4 to 2.1 times as fast as TF32",
         source=f"V100 16 GB, A100 80 GB, H100 80 GB, {found['source']}",
     ),
-    alt="Published by Lambda: how many times as fast six networks train in fp16 as in fp32, on one "
+    alt="Published by Lambda: the training speed of six networks in fp16, relative to fp32, on one "
     "V100, A100 and H100. The gain is largest on the V100, which has no TF32, and for BERT.",
 )
 
