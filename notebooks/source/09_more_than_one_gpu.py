@@ -533,6 +533,9 @@ speedups = {
     }
     for name in ("ResNet-50", "BERT large", "GNMT")
 }
+list(speedups["GNMT"])  # the scaling efficiency
+
+# %%
 show(
     plot_panels(
         speedups,
