@@ -50,14 +50,14 @@ seed: int = 0  # seed of the random numbers
 device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
-# The box says which GPU you have. Without one, you use a simulated GPU: it behaves and fails as
-# CUDA does, while the CPU does the arithmetic. Only speed and waiting cannot be simulated: cells
+# The box says which GPU you have. Without one, you use a simulated GPU: it raises CUDA's errors
+# about devices, while the CPU does the arithmetic. It does not simulate speed and waiting: cells
 # that measure time need a real GPU, and this lesson stores no such measurements.
 #
 # ## The name of a device (4 minutes)
 #
 # A **device** is a processor with its memory: the CPU or one GPU. A **tensor** is an array of
-# numbers, all of one data type, in the memory of one device, which also computes with it. torch
+# numbers, all of one data type, in the memory of one device, and operations on it run there. torch
 # names a device by its type and, where there can be several, its **index**, which starts at 0.
 
 # %%
@@ -241,7 +241,8 @@ y.device, Y.device, torch.arange(3).device
 # %% [markdown]
 # ## Moving a tensor (8 minutes)
 #
-# `.to` returns a copy of a tensor on another device, given by name or as an object.
+# `.to` returns a copy of a tensor on another device, given by name or as an object. It allocates the
+# memory for the copy.
 
 # %%
 x = torch.arange(4)
@@ -637,14 +638,14 @@ else:
         print(f"{4 * numbers:>10,} bytes: {plain:.2f} GB/s, pinned {pinned:.2f} GB/s")
 
 # %% [markdown]
-# On a real GPU the speed rises with the size: for small transfers, the fixed cost is nearly all.
+# On a real GPU the speed rises with the size: for small transfers, the fixed cost dominates.
 #
 # With `non_blocking=True`, `.to` does not wait until the copy has finished. What that means depends
 # on the memory:
 #
 # | copy with `non_blocking=True` | what happens |
 # |---|---|
-# | pinned CPU memory to GPU | `.to` returns at once, and the copy runs in the background |
+# | pinned CPU memory to GPU | `.to` returns at once, and the copy overlaps your Python code, but not the kernels launched before and after it |
 # | pageable CPU memory to GPU | `.to` may wait for earlier work, and until the data is read |
 # | GPU to CPU | `.to` may return before the numbers have arrived |
 #
@@ -673,7 +674,7 @@ on_gpu, pinned
 #
 # When you write `y = x @ x` on the GPU, the CPU only puts the work into a queue and continues with
 # the next line. This is a **kernel launch**: a *kernel* is a program on the GPU, and by default the
-# GPU executes the launched kernels one after another. `y` is a tensor at once, with a shape, a
+# GPU executes the launched kernels one after another. `y` exists immediately, with a shape, a
 # type, and a device; its numbers come later. Only when Python needs a *number* must the CPU wait
 # for the GPU. This is called **synchronization**, and many lines hide it.
 #
