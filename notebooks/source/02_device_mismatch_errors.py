@@ -120,10 +120,6 @@ x + y.to(device)
 # `x.cpu() + y` also works; its result is then on the CPU. Choose the device on which you need the
 # result. In training that is almost always the GPU, because the network is there.
 #
-# `.to` does not change `y`; it returns a new tensor. The line `y.to(device)` alone makes a copy and
-# discards it. Write `y = y.to(device)`. [Lesson 03](03_moving_a_network.ipynb) explains why a network behaves
-# differently.
-#
 # **Think first:** what will the message for `y + x` say? Will it name the devices in the opposite
 # order?
 #
@@ -472,9 +468,6 @@ class Ramp(nn.Module):
 Ramp()(X), Ramp()(X.cpu())
 
 # %% [markdown]
-# A tensor that you create once in `__init__` should be a *buffer*, or a parameter if it is learned;
-# [lesson 03](03_moving_a_network.ipynb) explains both.
-#
 # A mask, a tensor of true and false that says which numbers to use, is often created in `forward`.
 # `masked_fill` replaces the numbers where the mask is true:
 

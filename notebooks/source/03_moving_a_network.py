@@ -362,7 +362,7 @@ where(Tower().to(device))
 # | layers in attributes, `nn.Sequential`, `nn.ModuleList`, `nn.ModuleDict` | yes |
 # | tensors in plain attributes | no: register a buffer, or an `nn.Parameter` if it is learned |
 # | layers in Python lists and dicts | no: use `nn.ModuleList` or `nn.ModuleDict` |
-# | tensors in Python lists and dicts | no: `nn.ParameterList` if they are learned, otherwise register each one as a buffer |
+# | tensors in Python lists and dicts | no: `nn.ParameterList` if learned, else `register_buffer` |
 # | a loss with class weights | no: it is a module of its own, `loss.to(device)` |
 # | the optimizer's state | no: see the next section |
 # | batches, labels, hidden states | no: move each one |
@@ -488,9 +488,6 @@ adam.step()
     "gradients": sum(parameter.grad.nbytes for parameter in net.parameters()),
     "Adam's state": sum(t.nbytes for state in adam.state.values() for t in state.values()),
 }
-
-# %% [markdown]
-# Adam's state is twice the parameters plus 40 bytes, ten step counters of 4 bytes each.
 
 # %% [markdown]
 # ## Device-agnostic code (7 minutes)

@@ -626,9 +626,10 @@ checkpoint = torch.load(output / "classic_checkpoint.pt", weights_only=True, map
 sorted(checkpoint)
 
 # %% [markdown]
-# (`fingerprint` identifies network, optimizer and loader, so that a checkpoint is not resumed with a
-# different network.) With all of these, on a CPU, a run in two parts gives exactly the weights of a run in one
-# part. (On a GPU, some kernels add in an order that varies, so even two equal runs may differ.)
+# (`fingerprint` identifies network, optimizer and loader, so that a checkpoint is not resumed with
+# a different network.) With all of these, on a CPU, a run in two parts gives exactly the weights of
+# a run in one part. (On a GPU, some kernels add in an order that varies, so even two equal runs may
+# differ.)
 
 
 # %%
@@ -657,9 +658,6 @@ f"weights that differ: {(in_one_part != in_two_parts).sum()} of {in_one_part.num
 # python scripts/train_cifar10.py
 # torchrun --nproc-per-node 4 scripts/train_cifar10.py --batch-size 32 --lr 0.032
 # ```
-#
-# On a CPU, with its default options, it gives exactly the same accuracy as the first loop of this
-# lesson when that trains on all images.
 #
 # **Think first:** open the file below and find the three edits. (You do not need to understand the
 # rest yet: lessons 07 to 09 explain most of it.)
