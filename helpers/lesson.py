@@ -76,7 +76,7 @@ def start(
     if practice and simulated_cuda.is_enabled():
         title = translate("This notebook uses a simulated GPU: {device}.", device=description)
         explanation = translate(
-            "Devices, copies and error messages behave as on a real GPU. The arithmetic runs on "
+            "Devices, copies and error messages follow PyTorch's CUDA code. The arithmetic runs on "
             "the CPU, so times measured here are not GPU times."
         )
         text = f"{explanation} {text}"

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations, cycle
 
 import torch
-from matplotlib.ticker import LogLocator
 
 from helpers.plots import style
 from helpers.plots.shapes import LINE_COLOR, load_drawing
@@ -117,26 +116,27 @@ def plot_relu(lengths: Sequence[int], speeds: Sequence[float], *, title: str) ->
     )
 
 
-def plot_speeds(sizes: Sequence[int], speeds: Mapping[str, Sequence[float]], *, title: str) -> None:
-    """Show measured speeds of matrix products, in GFLOP/s, against the rows of a square matrix.
+def plot_speeds(
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, title: str, xlabel: str
+) -> None:
+    """Show curves, each with its sizes and its speeds in GFLOP/s.
 
-    The names in `speeds` mention the device.
+    The names of the curves mention the device.
     """
     figure, axis = style.new_figure(height=3.6)
-    for (name, values), look in zip(
-        speeds.items(), cycle(("o-", "s--", "D--", "o--")), strict=False
-    ):
-        axis.plot(sizes, values, look, label=name, color=style.device_color(name))
-    axis.set_yscale("log")
-    style.scale_to_sizes(axis, sizes)
-    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    looks = cycle(("o-", "s--", "D--", "o--"))
+    for (name, (sizes, speeds)), look in zip(curves.items(), looks, strict=False):
+        axis.plot(sizes, speeds, look, label=name, color=style.device_color(name))
+    axis.set(xscale="log", yscale="log", xlabel=f"{xlabel} (log scale)")
+    if sizes[-1] < 10_000:  # rows of a matrix: one tick each
+        style.scale_to_sizes(axis, sizes)
     axis.yaxis.set_major_formatter("{x:,g}")
-    axis.set(xlabel="rows and columns of each matrix", ylabel="GFLOP/s (log scale)", title=title)
+    axis.set(ylabel="GFLOP/s (log scale)", title=title)
     axis.legend(frameon=False)
-    best = max(speeds.values(), key=max)
+    best = max((speeds for _, speeds in curves.values()), key=max)
     show(
         figure,
-        "Line chart of the measured speed of a matrix product against its size. The fastest line "
-        f"has \N{ALMOST EQUAL TO} {best[0]:,.0f} GFLOP/s for the smallest matrices, and at most "
+        "Line chart of speed against size, both on log scales. The fastest line has "
+        f"\N{ALMOST EQUAL TO} {best[0]:,.0f} GFLOP/s on the left, and at most "
         f"\N{ALMOST EQUAL TO} {max(best):,.0f}.",
     )

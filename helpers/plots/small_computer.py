@@ -28,31 +28,23 @@ def plot_categories(costs: Mapping[str, Cost], *, title: str) -> None:
     show(figure, "Bar chart of instructions by category. {summary}.", summary=summary)
 
 
-def plot_cycles(lanes: Sequence[int], cycles: Mapping[str, Sequence[int]], *, title: str) -> None:
-    """Show the cycles of programs, by name, against the number of lanes."""
+def plot_cycles(
+    counts: Sequence[int], cycles: Mapping[str, Sequence[int]], *, title: str, xlabel: str = "lanes"
+) -> None:
+    """Show the cycles of programs, by name, against the number of lanes or of warps."""
     figure, axis = new_figure(height=4.0)
     for (name, values), color, marker in zip(cycles.items(), OTHER_COLORS, "osD^v", strict=False):
-        axis.plot(lanes, values, marker=marker, markersize=5, label=name, color=color)
+        axis.plot(counts, values, marker=marker, markersize=5, label=name, color=color)
     axis.set_yscale("log")
-    scale_to_sizes(axis, lanes)
+    scale_to_sizes(axis, counts)
     axis.yaxis.set_major_formatter("{x:,g}")
-    axis.set(xlabel="lanes (log scale)", ylabel="cycles (log scale)", title=title)
+    axis.set(xlabel=f"{xlabel} (log scale)", ylabel="cycles (log scale)", title=title)
     axis.legend(frameon=False)
     lines = [
-        translate(
-            "{name}: from {first:,} cycles with {lanes} lane to {lowest:,} at the lowest",
-            name=name,
-            first=values[0],
-            lanes=lanes[0],
-            lowest=min(values),
-        )
-        for name, values in cycles.items()
+        translate("{name}: from {first:,} to {last:,} cycles", name=name, first=y[0], last=y[-1])
+        for name, y in cycles.items()
     ]
-    show(
-        figure,
-        "Line chart of cycles against lanes, both on log scales. {summary}.",
-        summary="; ".join(lines),
-    )
+    show(figure, "Line chart of cycles on log scales. {summary}.", summary="; ".join(lines))
 
 
 def plot_lanes(trace: Trace, *, title: str) -> None:

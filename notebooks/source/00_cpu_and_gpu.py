@@ -47,11 +47,11 @@ from functools import partial
 
 import torch
 
-from helpers import lesson
+from helpers import lesson, records
 from helpers.devices import describe_device
 from helpers.plots import hardware
 from helpers.plots import small_computer as figures
-from helpers.small_computer import INSTRUCTION_SET, ProgramError, SmallComputer
+from helpers.small_computer import INSTRUCTION_SET, SmallComputer
 
 # %% tags=["parameters"]
 seed: int = 0  # seed of the random numbers that are timed at the end
@@ -74,11 +74,12 @@ device = lesson.start(seed=seed)
 # - **Memory**: numbered cells that hold the data *and* the program.
 # - **Control unit**: fetches one instruction after another and tells the other parts what to do.
 # - **ALU** (arithmetic logic unit): adds, multiplies, compares, and works on bits.
-# - **Registers**: places for a few numbers inside the processor, 0 at the start. A program uses the
-#   *visible* ones by name (here A to E and I to K). *Internal* ones serve the control unit: the
-#   **program counter** holds the number of the next cell to fetch, and the **flags** say whether
-#   the last result of the ALU was negative (N) or zero (Z).
-# - **Input and output**: keyboard, screen, disk, network.
+# - **Registers**: slots that each hold one number, initially 0. A program uses the *visible* ones
+#   by name (here A to E and I to K). *Internal* ones serve the control unit: the **program
+#   counter** holds the number of the next cell to fetch, and the **flags** say whether the last
+#   result of the ALU was negative (N) or zero (Z).
+# - **Input and output**: keyboard, screen, disk, network. Each device has a *port*, an address at
+#   which instructions such as `OUT` read or write its data.
 
 # %%
 hardware.draw_computer()
@@ -117,7 +118,8 @@ def bits(number):
 
 # %% [markdown]
 # The **logic** instructions combine two numbers bit by bit, and the **shift** instructions move all
-# bits to the left or to the right.
+# bits to the left or to the right. Real processors also **rotate**: the bits that leave the number
+# at one end come back at the other.
 
 # %%
 a, b = 0b1100, 0b1010
@@ -148,7 +150,7 @@ bit_tricks = """
 """
 
 # %% [markdown]
-# **Think first.** Which three numbers does it send for x = 13?
+# **Think first:** which three numbers does it send for x = 13?
 #
 # <details><summary>Answer</summary>
 #
@@ -183,7 +185,7 @@ computer = SmallComputer(relu, x=-3, y=7)
 computer
 
 # %% [markdown]
-# **Think first.** After two steps, what are the flags N and Z?
+# **Think first:** after two steps, what are the flags N and Z?
 #
 # <details><summary>Answer</summary>
 #
@@ -206,12 +208,14 @@ computer.step()
 computer.trace()
 
 # %% [markdown]
-# **Think first.** For x = 5, how many steps does the program take, and which line does it skip?
+# **Think first:** for x = 5, how many steps does the program take, and which line does it skip?
 #
 # <details><summary>Answer</summary>
 #
 # Five steps instead of six. N is 0, so `JNN` sets the program counter to cell 4, and `SET A, 0` is
-# never fetched. Every `if` works like this: a comparison sets flags, and a jump reads them.
+# never fetched. Every `if` works like this: a comparison sets flags, and a jump reads them. Our
+# jumps are *absolute*: they contain the number of a cell. A *relative* jump contains a distance
+# from the program counter, so that the program can be anywhere in memory.
 #
 # </details>
 
@@ -219,39 +223,13 @@ computer.trace()
 SmallComputer(relu, x=5, y=7).trace()
 
 # %% [markdown]
-# If you change the program or `x`, run the cells again from the one that builds the computer. If
-# the computer cannot understand a program, it says why (line 1 is the empty one):
-
-# %%
-try:
-    SmallComputer(relu.replace("STORE", "STOER"), x=-3, y=7)
-except ProgramError as error:
-    print(error)
-
-# %% [markdown]
-# **Your turn.** The program in the next cell doubles x. Change it so that y becomes 0 for x = 0,
-# and 1 for any other x. How many steps does it take for each?
-#
-# <details><summary>Answer</summary>
-#
-# `LOAD A, x`, `CMP A, 0`, `JZ keep`, `SET A, 1`, `keep: STORE A, y`, `HALT`: five steps for 0, and
-# six for any other x.
-#
-# </details>
-
-# %%
-yours = """
-        LOAD  A, x
-        ADD   A, A
-        STORE A, y
-        HALT
-"""
-SmallComputer(yours, x=-3, y=7).trace()
-
-# %% [markdown]
 # ## An instruction made for the task (5 minutes)
 #
-# A chip designer can build a circuit for ReLU: one instruction, `RELU A`, replaces three.
+# A chip designer can build a circuit for ReLU. In two's complement, the highest bit of a negative
+# number is 1. One NOT gate inverts this bit, and one AND gate for each bit of the number lets it
+# pass or makes it 0. Such a circuit, like the ALU, depends only on its inputs (*combinational*).
+# Registers are *sequential* circuits: they store bits from one cycle to the next. The instruction
+# `RELU A` then replaces three.
 
 # %%
 relu_wired = """
@@ -262,7 +240,7 @@ relu_wired = """
 """
 
 # %% [markdown]
-# **Think first.** Is the program then twice as fast?
+# **Think first:** is the program then twice as fast?
 #
 # <details><summary>Answer</summary>
 #
@@ -295,12 +273,12 @@ figures.plot_categories(costs, title="One RELU replaces a comparison, a jump, an
 # **convolutional network** (CNN) is made for images: it looks at small windows and uses the same
 # weights in all of them.
 #
-# **Think first.** A layer turns a 32 x 32 color image into 6 feature maps of 28 x 28. How many
+# **Think first:** a layer turns a 32 x 32 color image into 6 feature maps of 28 x 28. How many
 # parameters does a fully connected layer need, and how many a convolution with 5 x 5 windows?
 #
 # <details><summary>Answer</summary>
 #
-# 14 million against 456. (`device="meta"` in the next cell creates layers without numbers in them,
+# 14 million versus 456. (`device="meta"` in the next cell creates layers without numbers in them,
 # which is enough to count. Lesson 01 explains devices.)
 #
 # </details>
@@ -319,15 +297,15 @@ convolution = torch.nn.Conv2d(3, 6, kernel_size=5, device="meta")
 # | network | MLP: a weight for each input and output | CNN: all windows share weights |
 # | processor | CPU: few strong cores, large control units | GPU: many ALUs, few control units |
 #
-# A GPU does not have a powerful control unit for every few ALUs. Most programs need one, but
-# matrix products do not.
+# A GPU does not spend space on a powerful control unit for every few ALUs. Most programs need one,
+# but matrix products do not.
 
 # %% [markdown]
 # ## Many lanes, one control unit (9 minutes)
 #
 # A layer applies ReLU to thousands of numbers. Start with a loop, on the same computer. Register
-# `I` counts, `D` holds n, and `x[I]` is cell number I of the block `x`; the first is number 0. Two
-# more registers, explained below, have fixed values here: `LANE` is 0, and `LANES` is 1.
+# `I` counts, `D` holds n, and `x[I]` is element I of the array `x`; the first is number 0. Two more
+# registers, explained below, have fixed values here: `LANE` is 0, and `LANES` is 1.
 
 # %%
 relu_all = """
@@ -354,7 +332,7 @@ SmallComputer(relu_all, x=xs, y=[0] * 1000, n=1000).run()
 # An instruction is fetched once, and all lanes execute it together. `LANE` is now the lane's own
 # number, 0 to 7, and `LANES` is 8, so the same `LOAD A, x[I]` loads eight different numbers.
 #
-# **Think first.** How many cycles do the 1,000 numbers take with 8 lanes?
+# **Think first:** how many cycles do the 1,000 numbers take with 8 lanes?
 #
 # <details><summary>Answer</summary>
 #
@@ -414,8 +392,8 @@ SmallComputer(relu_all, lanes=4, x=[3, -1, 4, -5], y=[0] * 4, n=4).trace()
 
 # %% [markdown]
 # This is called **divergence**: the control unit executes one path after the other, and each lane
-# waits during the paths that are not its own. The next program counts in a loop how often a number
-# can be halved. Seven lanes get small numbers, and lane 6 gets 1,000.
+# waits during the paths that are not its own. The next program counts in a loop how many times a
+# number can be halved. Seven lanes get small numbers, and lane 6 gets 1,000.
 
 # %%
 halvings = """
@@ -432,11 +410,56 @@ computer = SmallComputer(halvings, lanes=8, x=[1, 1, 2, 1, 3, 1, 1000, 1], y=[0]
 figures.plot_lanes(computer.trace(), title="One slow lane makes seven wait")
 
 # %% [markdown]
-# A **thread** is one execution of a program, in one lane, with its own data. NVIDIA's GPUs execute
-# threads in groups of 32, called **warps**. A warp executes one common instruction at a time. Since
-# Volta (2017), each thread has its own program counter, which lets the paths take turns, but
-# threads on different paths still wait for each other. Code for GPUs therefore avoids branches in
-# which the threads of one warp take different paths.
+# A **thread** is one execution of a program, with its own data. NVIDIA's GPUs execute threads in
+# groups of 32, called **warps**. A warp executes one common instruction at a time. Since Volta
+# (2017), each thread has its own program counter, which lets the paths take turns, but threads on
+# different paths still wait for each other. Code for GPUs therefore avoids branches in which the
+# threads of one warp take different paths.
+#
+# ### Many warps hide the time of memory
+#
+# A program starts its threads in **blocks** of up to 1,024. All warps of a block run on the same
+# **SM** (streaming multiprocessor), which holds many more threads than it has lanes: on a T4, up to
+# 1,024 threads for 64 lanes. So a lane does not belong to one thread. While a warp waits for
+# memory, which takes hundreds of cycles, the control unit executes instructions of other warps.
+# Switching costs nothing, because each warp keeps its own registers. **Occupancy** is the number of
+# warps on an SM divided by the most that it can hold.
+#
+# The next cell simulates one control unit. Each warp runs the loop above for eight numbers per
+# lane. Every access to memory takes 100 cycles, and in each cycle, the first warp that is not
+# waiting executes one instruction.
+
+
+# %%
+trace = SmallComputer(relu_all, x=xs[:8], y=[0] * 8, n=8).trace()
+waits = [100 if step.instruction.startswith(("LOAD", "STORE")) else 1 for step in trace.steps]
+
+
+def cycles_with(warps):
+    done, ready, cycle = [0] * warps, [0] * warps, 0
+    while min(done) < len(waits):
+        for warp in range(warps):
+            if done[warp] < len(waits) and ready[warp] <= cycle:
+                ready[warp] = cycle + waits[done[warp]]
+                done[warp] += 1
+                break  # one instruction per cycle
+        cycle += 1
+    return max(ready)
+
+
+# %%
+warps = [1, 2, 4, 8, 16, 32, 64, 128]
+simulated = {
+    "one warp after another": [n * cycles_with(1) for n in warps],
+    "another warp while one waits": [cycles_with(n) for n in warps],
+}
+figures.plot_cycles(
+    warps, simulated, title="Simulated: 16 warps take little longer than one", xlabel="warps"
+)
+
+# %% [markdown]
+# With few warps, the time hardly grows: the waiting times overlap. With many, an instruction is
+# executed in every cycle, and more warps take longer. A GPU needs many more threads than lanes.
 
 # %% [markdown]
 # ## From 3D graphics to networks (6 minutes)
@@ -472,16 +495,12 @@ torch.relu(normals @ light)
 #
 # ### How graphics cards came to train networks
 #
-# Early graphics chips computed colors with fixed-point numbers, usually 8 bits per color channel:
-# too coarse for science.
-#
 # - **2002**: ATI's Radeon 9700 computes pixels in **floating point**. Mark Harris starts a web page
 #   about **GPGPU**, *general-purpose computation on GPUs*.
 # - **2004**: Oh and Jung express a neural network's matrix products as graphics operations of a
 #   Radeon 9700 Pro, and make their program 20 times faster.
 # - **2007**: NVIDIA releases **CUDA** (Compute Unified Device Architecture): a compiler, libraries,
-#   and tools to program its GPUs without graphics. C and C++ came first; wrappers exist for Python,
-#   Fortran, Java, Julia, and more. PyTorch calls CUDA for you.
+#   and tools to program its GPUs without graphics. PyTorch calls CUDA for you.
 # - **2009**: Raina, Madhavan and Ng train large deep belief networks on a GPU, **up to 70 times
 #   faster** than on a dual-core CPU.
 # - **2010**: Lee and others optimize both the CPU and the GPU version of each program. On average,
@@ -552,7 +571,7 @@ computer.run()
 torch.tensor(computer["y"]).reshape(4, 4)
 
 # %% [markdown]
-# **Think first.** From 4 x 4 to 8 x 8, the multiplications grow by a factor of 8, from 64 to 512.
+# **Think first:** from 4 x 4 to 8 x 8, the multiplications grow by a factor of 8, from 64 to 512.
 # By what factor do the cycles grow if every cell has its own lane?
 #
 # <details><summary>Answer</summary>
@@ -593,9 +612,9 @@ hardware.draw_processors()
 # %% [markdown]
 # | on the small computer | on a CPU | on an NVIDIA GPU |
 # |---|---|---|
-# | lane | element of a vector register | *CUDA core*, which executes a *thread* |
-# | lanes under one control unit | vector instruction | *warp*: 32 threads |
-# | whole processor | core | *streaming multiprocessor* (SM), with many warps |
+# | lane | element of a vector register | *CUDA core*: an ALU that many threads share |
+# | one run in one lane | element of a vector | *thread*; 32 of them are a *warp* |
+# | whole processor | core | SM, with many warps |
 # | program | function | *kernel* (not related to the kernel of this notebook) |
 # | waiting lanes | elements that are switched off | diverging threads |
 #
@@ -624,57 +643,11 @@ def ask_driver():
 print(ask_driver())
 
 # %% [markdown]
-# If there is no GPU here, read this output from a T4 in Colab on June 17, 2026, right after a
-# network was trained (published in chapter 16 of
-# [neuqes-101](https://github.com/yoon-gu/neuqes-101)).
-#
-# ```text
-# +-----------------------------------------------------------------------------------------+
-# | NVIDIA-SMI 580.82.07              Driver Version: 580.82.07      CUDA Version: 13.0     |
-# +-----------------------------------------+------------------------+----------------------+
-# | GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
-# | Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |
-# |                                         |                        |               MIG M. |
-# |=========================================+========================+======================|
-# |   0  Tesla T4                       Off |   00000000:00:04.0 Off |                    0 |
-# | N/A   61C    P0             38W /   70W |    2195MiB /  15360MiB |     61%      Default |
-# |                                         |                        |                  N/A |
-# +-----------------------------------------+------------------------+----------------------+
-#
-# +-----------------------------------------------------------------------------------------+
-# | Processes:                                                                              |
-# |  GPU   GI   CI              PID   Type   Process name                        GPU Memory |
-# |        ID   ID                                                               Usage      |
-# |=========================================================================================|
-# |    0   N/A  N/A            1401      C   /usr/bin/python3                       2192MiB |
-# +-----------------------------------------------------------------------------------------+
-# ```
-#
-# | where | what it says |
-# |---|---|
-# | `Driver Version` | the installed driver |
-# | `CUDA Version` | the newest CUDA that this driver supports, not what is installed |
-# | `0  Tesla T4` | GPU number 0 and its name; if it is the only GPU, torch calls it `cuda:0` |
-# | `61C`, `P0` | temperature, and performance state; P0 is the fastest |
-# | `38W / 70W` | power in use, and the limit |
-# | `2195MiB / 15360MiB` | memory in use, and in total; 1 MiB is 2^20 bytes, and 1 MB is 10^6 |
-# | `61%` (`GPU-Util`) | part of the last sample (up to 1 second) in which a kernel was running |
-# | `0` (`Volatile Uncorr. ECC`) | uncorrected memory errors since the driver was loaded |
-# | last line | process ID, `C` for *compute*, and its memory |
-#
-# **Think first.**
-#
-# 1. How much memory is free?
-# 2. Can this driver run a torch built for CUDA 13.0?
-# 3. Does 61 % mean that 61 % of the lanes are busy?
-#
-# <details><summary>Answers</summary>
-#
-# 1. At most 15360 - 2195 = 13,165 MiB, about 12.9 GiB. The driver reserves a part of the total.
-# 2. Yes, and builds for older versions of CUDA too. Builds for a later 13.x usually run as well.
-# 3. No: one small kernel after another also shows 100 %, even if each uses only a few lanes.
-#
-# </details>
+# `Driver Version` is the installed driver, and `CUDA Version` is the newest CUDA that it supports,
+# not what is installed. `Memory-Usage` is the memory in use and in total. `GPU-Util` is the part of
+# the last sample in which a kernel was running: one small kernel after another shows 100 %, even if
+# each uses only a few lanes. [Help](../docs/help.md#nvidia-smi) has the output of a T4, explains
+# its fields, and says how to choose a GPU and what to do if torch does not see it.
 #
 # Then ask torch. `torch.version.cuda` is the CUDA that torch was *built* for, and says nothing
 # about this machine; it is `None` if torch was built for CPUs, AMD, or Apple.
@@ -691,18 +664,6 @@ print(ask_driver())
 }
 
 # %% [markdown]
-# | `nvidia-smi` | `torch.version.cuda` | `torch.cuda.is_available()` | what to do |
-# |---|---|---|---|
-# | shows a GPU | a version | `True` | nothing if `torch.ones(1, device="cuda") + 1` works |
-# | shows a GPU | `None` | `False` | install a build of torch for CUDA |
-# | shows a GPU | a version | `False` | update the driver, or install a build for an older CUDA |
-# | shows an error | any | `False` | restart the computer, or reinstall the driver |
-# | is missing | any | `False` | no NVIDIA GPU, or no driver: this lesson measures the CPU |
-#
-# The page [Help](../docs/help.md) says how to check each of them and how to reinstall torch. Builds
-# for CUDA 13 need a GPU of the Turing generation (2018, for example the T4) or newer. With an older
-# one, the first operation fails with `no kernel image is available`: install a build for CUDA 12.6
-# (the builds for CUDA 12.8 do not support these GPUs either).
 # In Colab, *Runtime > Change runtime type > T4 GPU* gives you a GPU. You do not need one: the next
 # three lessons use a simulated GPU.
 
@@ -761,7 +722,7 @@ def seconds(work, threads=1):
 
 
 # %% [markdown]
-# **Think first.** ReLU of a million numbers: a Python loop, torch with one CPU thread, with all CPU
+# **Think first:** ReLU of a million numbers: a Python loop, torch with one CPU thread, with all CPU
 # threads, and on the GPU if there is one. By what factor do the slowest and the fastest differ?
 
 # %%
@@ -817,7 +778,7 @@ hardware.plot_relu(
 # Speed is often given in **GFLOP/s**, billions of floating-point operations per second. A product
 # of two n x n matrices takes 2n³ of them.
 #
-# **Think first.** Does a product of large matrices run at the same GFLOP/s as one of small
+# **Think first:** does a product of large matrices run at the same GFLOP/s as one of small
 # matrices?
 
 # %%
@@ -835,18 +796,16 @@ if device.type != "cpu":
     gflops[str(device)] = speeds(device, 1)
 best = max(gflops, key=lambda name: max(gflops[name]))
 hardware.plot_speeds(
-    sizes,
-    gflops,
+    {name: (sizes, values) for name, values in gflops.items()},
     title=f"Up to {max(gflops[best]):,.0f} GFLOP/s, with {best}\non {describe_device(device)}",
+    xlabel="rows and columns of each matrix",
 )
 
 # %% [markdown]
 # A small product is slow because starting it takes longer than the work itself. Distributing it to
 # several threads takes additional time, so more threads can even be slower. (If torch uses one
 # thread here, there is only one CPU line.) A GPU has the most lanes to fill, and starting work on
-# it takes longest, so it needs the largest matrices. Run this notebook once on a GPU and compare:
-# NVIDIA's data sheet gives a T4 a peak of 8,100 GFLOP/s in 32-bit floating point (not measured
-# here).
+# it takes longest, so it needs the largest matrices.
 #
 # Now compare ReLU of the largest tensor with the largest product, both on one CPU thread:
 
@@ -858,6 +817,29 @@ f"ReLU: {relu_speed:.1f}, matrix product: {product_speed:.1f} billion operations
 # %% [markdown]
 # The core and its lanes are the same, but the matrix product does many operations for each number
 # that it moves, and ReLU does one operation for every two numbers.
+#
+# ### A real GPU: published times
+#
+# These are times of a T4, published by S. Lee, A. Phanishayee and D. Mahajan with
+# [NeuSight](https://github.com/sitar-lab/NeuSight/tree/6945927) (ASPLOS 2025, MIT license). Each
+# point is one call in torch 2.1, with 32-bit numbers.
+
+# %%
+t4 = records.published("t4_relu_and_products")
+hardware.plot_speeds(
+    {
+        f"{name}, T4 GPU": ([n for n, _ in t4[name]], [n / us / 1e3 for n, us in t4[name]])
+        for name in ("ReLU", "matrix product")
+    },
+    title="Published for a T4: 4,073 GFLOP/s for products, 29 for ReLU",
+    xlabel="operations in one call",
+)
+
+# %% [markdown]
+# On the left, every call takes 30 to 60 microseconds, however little it computes: launching and
+# timing dominate. ReLU then stops at 29 GFLOP/s. It reads and writes 8 bytes for each operation, so
+# it moves 231 GB/s; the memory's limit is 320 GB/s (data sheet). The product reaches 4,073 GFLOP/s,
+# half of the data sheet's peak of 8,100.
 
 # %% [markdown]
 # ## Summary
@@ -867,6 +849,7 @@ f"ReLU: {relu_speed:.1f}, matrix product: {product_speed:.1f} billion operations
 # - A special instruction such as RELU saves work for one kind of program.
 # - Lanes under one control unit divide the time by their number, if they take the same path, if
 #   there is work for all of them, and if memory is fast enough.
+# - A GPU holds many more threads than lanes: while one warp waits for memory, another computes.
 # - 3D graphics and networks multiply many vectors by the same matrices. The cells of a matrix
 #   product are independent, and larger products do more operations per number.
 # - If torch finds no GPU, check the card, the driver (`nvidia-smi`), and the build of torch, in
@@ -876,16 +859,14 @@ f"ReLU: {relu_speed:.1f}, matrix product: {product_speed:.1f} billion operations
 #
 # **To try:**
 #
-# 1. Which special instruction would make `halvings` faster?
-# 2. Sort `xs` and run `relu_all` on it with 8 lanes. Why does it take fewer cycles?
-# 3. Build the computer in `multiply` with `memory_width=4`. How many cycles do 16 x 16 matrices
+# 1. Sort `xs` and run `relu_all` on it with 8 lanes. Why does it take fewer cycles?
+# 2. Build the computer in `multiply` with `memory_width=4`. How many cycles do 16 x 16 matrices
 #    take now, and what would help?
 #
 # <details><summary>Answers</summary>
 #
-# 1. One that finds the highest 1 bit of a number, such as `BSR` on x86.
-# 2. More groups of eight have no negative number, and then all lanes skip `SET A, 0`.
-# 3. 854 instead of 218. A wider memory helps. A cache does not: each number is already read only
+# 1. More groups of eight have no negative number, and then all lanes skip `SET A, 0`.
+# 2. 854 instead of 218. A wider memory helps. A cache does not: each number is already read only
 #    once.
 #
 # </details>

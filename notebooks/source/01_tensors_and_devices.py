@@ -50,14 +50,14 @@ seed: int = 0  # seed of the random numbers
 device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
-# The box says which GPU you have. Without one, you use a simulated GPU: it behaves and fails as
-# CUDA does, while the CPU does the arithmetic. Only speed and waiting cannot be simulated: cells
+# The box says which GPU you have. Without one, you use a simulated GPU: it raises CUDA's errors
+# about devices, while the CPU does the arithmetic. It does not simulate speed and waiting: cells
 # that measure time need a real GPU, and this lesson stores no such measurements.
 #
 # ## The name of a device (4 minutes)
 #
 # A **device** is a processor with its memory: the CPU or one GPU. A **tensor** is an array of
-# numbers, all of one data type, in the memory of one device, which also computes with it. torch
+# numbers, all of one data type, in the memory of one device, and operations on it run there. torch
 # names a device by its type and, where there can be several, its **index**, which starts at 0.
 
 # %%
@@ -75,7 +75,7 @@ second_gpu.type, second_gpu.index, str(second_gpu)
 # own memory. Other types are `mps` (Apple), `xpu` (Intel), and `meta`, which stores no numbers;
 # AMD's GPUs are called `cuda`, too.
 #
-# **Think first.** You do not have a hundred GPUs. Does `torch.device("cuda:99")` fail?
+# **Think first:** you do not have a hundred GPUs. Does `torch.device("cuda:99")` fail?
 #
 # <details><summary>Answer</summary>
 #
@@ -106,7 +106,7 @@ except RuntimeError as error:
     print(error)
 
 # %% [markdown]
-# **Think first.** If you have one GPU, `cuda` and `cuda:0` are the same hardware. Are they equal?
+# **Think first:** if you have one GPU, `cuda` and `cuda:0` are the same hardware. Are they equal?
 #
 # <details><summary>Answer</summary>
 #
@@ -149,7 +149,7 @@ def try_all_gpus():
 
 
 # %% [markdown]
-# **Think first.** What do `try_gpu()` and `try_gpu(99)` return here?
+# **Think first:** what do `try_gpu()` and `try_gpu(99)` return here?
 #
 # <details><summary>Answer</summary>
 #
@@ -224,7 +224,7 @@ y.device, Y.device, torch.arange(3).device
 # %% [markdown]
 # To avoid a transfer, create a tensor where it is needed, instead of on the CPU.
 #
-# **Think first.** `X` is on `cuda:0`. Where are `X + 1`, the view `X[0]`, the single number
+# **Think first:** `X` is on `cuda:0`. Where are `X + 1`, the view `X[0]`, the single number
 # `X.sum()`, and the shape `X.shape`?
 #
 # <details><summary>Answer</summary>
@@ -241,7 +241,8 @@ y.device, Y.device, torch.arange(3).device
 # %% [markdown]
 # ## Moving a tensor (8 minutes)
 #
-# `.to` returns a copy of a tensor on another device, given by name or as an object.
+# `.to` returns a copy of a tensor on another device, given by name or as an object. It allocates
+# the memory for the copy.
 
 # %%
 x = torch.arange(4)
@@ -249,7 +250,7 @@ y = x.to(device)
 y
 
 # %% [markdown]
-# **Think first.** Where is `x` now?
+# **Think first:** where is `x` now?
 #
 # <details><summary>Answer</summary>
 #
@@ -295,7 +296,7 @@ x.to(device, torch.float16)
 # %% [markdown]
 # ### No copy when it is already there
 #
-# **Think first.** `y` is on `cuda:0` already. Does `y.to(device)` make a second copy there? Does
+# **Think first:** `y` is on `cuda:0` already. Does `y.to(device)` make a second copy there? Does
 # `x.cpu()`?
 #
 # <details><summary>Answer</summary>
@@ -326,7 +327,7 @@ def brighten(pixels, device):
 
 
 # %% [markdown]
-# **Think first.** What is in `dark` after `brighten(dark, device)` on the GPU? After
+# **Think first:** what is in `dark` after `brighten(dark, device)` on the GPU? After
 # `brighten(dark, "cpu")`?
 #
 # <details><summary>Answer</summary>
@@ -349,7 +350,7 @@ dark
 # %% [markdown]
 # ### Two devices in one operation
 #
-# **Think first.** `x` is on the CPU and `y` on the GPU. Where is `x + y` computed?
+# **Think first:** `x` is on the CPU and `y` on the GPU. Where is `x + y` computed?
 #
 # <details><summary>Answer</summary>
 #
@@ -420,7 +421,7 @@ X = torch.ones(2, 3, device=device)
 X.shape, X.numel(), X.element_size(), X.nbytes
 
 # %% [markdown]
-# **Think first.** A **batch** is the group of examples that a network processes together. How many
+# **Think first:** a **batch** is the group of examples that a network processes together. How many
 # megabytes are 128 color images of 224 x 224 pixels as `uint8` (one byte per number)? As `float32`?
 #
 # <details><summary>Answer</summary>
@@ -459,7 +460,7 @@ with_big - before, torch.cuda.memory_allocated(device) - before
 # %% [markdown]
 # 1024 · 1024 numbers of 4 bytes. The memory is freed as soon as nothing refers to the tensor.
 #
-# **Think first.** Now `big` is deleted, but `row`, the first of its 1024 rows, still exists. How
+# **Think first:** now `big` is deleted, but `row`, the first of its 1024 rows, still exists. How
 # many bytes are in use?
 #
 # <details><summary>Answer</summary>
@@ -512,17 +513,13 @@ free, total = torch.cuda.mem_get_info(device)
 f"{free / 2**30:.1f} GiB free of {total / 2**30:.1f} GiB"
 
 # %% [markdown]
-# If a tensor does not fit, torch raises `torch.OutOfMemoryError`. Then use smaller batches or a
-# smaller data type, and delete tensors that you no longer need.
-
-# %% [markdown]
 # ## What a transfer costs (6 minutes)
 #
 # The **bus** between CPU memory and GPU memory is slow compared with the memories. For example, a
 # T4 reads its own memory at up to 320 GB/s (NVIDIA's product brief). Its bus, PCI Express 3.0 x16,
 # transfers a little less than 16 GB/s in one direction.
 #
-# **Think first.** How much longer does it take to transfer the batch of `float32` images to the GPU
+# **Think first:** how much longer does it take to transfer the batch of `float32` images to the GPU
 # than to read it there?
 #
 # <details><summary>Answer</summary>
@@ -575,7 +572,7 @@ def bytes_once(bus):
 
 
 # %% [markdown]
-# **Think first.** An image has 3 · 32 · 32 = 3,072 numbers. How many bytes does each program
+# **Think first:** an image has 3 · 32 · 32 = 3,072 numbers. How many bytes does each program
 # transfer?
 #
 # <details><summary>Answer</summary>
@@ -637,18 +634,19 @@ else:
         print(f"{4 * numbers:>10,} bytes: {plain:.2f} GB/s, pinned {pinned:.2f} GB/s")
 
 # %% [markdown]
-# On a real GPU the speed rises with the size: for small transfers, the fixed cost is nearly all.
+# On a real GPU the speed rises with the size: for small transfers, the fixed cost dominates.
 #
 # With `non_blocking=True`, `.to` does not wait until the copy has finished. What that means depends
 # on the memory:
 #
 # | copy with `non_blocking=True` | what happens |
 # |---|---|
-# | pinned CPU memory to GPU | `.to` returns at once, and the copy runs in the background |
+# | pinned CPU memory to GPU | `.to` returns at once; the copy overlaps Python, not other kernels |
 # | pageable CPU memory to GPU | `.to` may wait for earlier work, and until the data is read |
 # | GPU to CPU | `.to` may return before the numbers have arrived |
 #
-# Two rules follow:
+# By default, the copy and the kernels share one queue, a *stream*, and run one after another. Two
+# rules follow:
 #
 # - **Do not change a pinned tensor until its copy has finished**, or the GPU receives a mixture of
 #   old and new numbers. Later operations on the GPU wait for the copy automatically, but your
@@ -673,14 +671,14 @@ on_gpu, pinned
 #
 # When you write `y = x @ x` on the GPU, the CPU only puts the work into a queue and continues with
 # the next line. This is a **kernel launch**: a *kernel* is a program on the GPU, and by default the
-# GPU executes the launched kernels one after another. `y` is a tensor at once, with a shape, a
+# GPU executes the launched kernels one after another. `y` exists immediately, with a shape, a
 # type, and a device; its numbers come later. Only when Python needs a *number* must the CPU wait
 # for the GPU. This is called **synchronization**, and many lines hide it.
 #
 # `count_fetches` from `helpers.devices` runs a function and counts how often the CPU waits for the
 # GPU in it.
 #
-# **Think first.** `X` is on the GPU. Which of these make the CPU wait: `X * 2 + 1`, `X.sum()`,
+# **Think first:** `X` is on the GPU. Which of these make the CPU wait: `X * 2 + 1`, `X.sum()`,
 # `len(X)`, `X.sum().item()`, `f"{X.sum():.2f}"`, and `if X.sum() > 0`?
 #
 # <details><summary>Answer</summary>
@@ -790,7 +788,7 @@ def log_tensors():
 
 
 # %% [markdown]
-# **Think first.** What does `count_fetches` return for each of them?
+# **Think first:** what does `count_fetches` return for each of them?
 #
 # <details><summary>Answer</summary>
 #

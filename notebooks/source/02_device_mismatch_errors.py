@@ -16,7 +16,7 @@
 #     prerequisites:
 #       - "[Lesson 01](01_tensors_and_devices.ipynb): where a tensor is stored, and what `.to` does"
 #       - "you have trained a small network with PyTorch: `nn.Module`, a loss, an optimizer"
-#       - "no GPU is needed: without one, the lesson uses a simulated GPU that gives the same error
+#       - "no GPU is needed: without one, the lesson uses a simulated GPU that gives CUDA's error
 #         messages"
 #     credits:
 #       - >-
@@ -43,8 +43,8 @@ device = lesson.start(seed=seed, practice=True)
 
 # %% [markdown]
 # The box says which device you work on. If your machine has no CUDA GPU, the device is a simulated
-# GPU: its tensors report `cuda:0`, and mixing them with CPU tensors gives the error messages of a
-# real GPU.
+# GPU: its tensors report `cuda:0`, and mixing them with CPU tensors gives the error messages of
+# PyTorch's CUDA code.
 
 # %%
 device
@@ -119,10 +119,6 @@ x + y.to(device)
 # %% [markdown]
 # `x.cpu() + y` also works; its result is then on the CPU. Choose the device on which you need the
 # result. In training that is almost always the GPU, because the network is there.
-#
-# `.to` does not change `y`; it returns a new tensor. The line `y.to(device)` alone moves nothing.
-# Write `y = y.to(device)`. [Lesson 03](03_moving_a_network.ipynb) explains why a network behaves
-# differently.
 #
 # **Think first:** what will the message for `y + x` say? Will it name the devices in the opposite
 # order?
@@ -247,8 +243,8 @@ with expect_error():
 # tensor on the CPU, and `torch.cuda.FloatTensor` is one on a GPU. So the input is on the CPU and
 # the weight is on the GPU. Ignore the part about MKLDNN, a library that torch uses on the CPU.
 #
-# If both types contain `cuda`, or neither does, the data types differ. (With several GPUs, check
-# the devices too: these names have no index.)
+# If both types contain `cuda`, or neither does, the problem is the data type, not the device. (With
+# several GPUs, check the devices too: these names have no index.)
 #
 # If you forget to move the network instead, the message has the two types the other way around:
 
@@ -472,9 +468,6 @@ class Ramp(nn.Module):
 Ramp()(X), Ramp()(X.cpu())
 
 # %% [markdown]
-# A tensor that you create once in `__init__` should be a *buffer*, or a parameter if it is learned;
-# [lesson 03](03_moving_a_network.ipynb) explains both.
-#
 # A mask, a tensor of true and false that says which numbers to use, is often created in `forward`.
 # `masked_fill` replaces the numbers where the mask is true:
 
@@ -555,8 +548,8 @@ w.detach().cpu().numpy()
 # `w.tolist()`, and `.item()` for a single number, give Python numbers from any device, without
 # `detach` and `cpu`.
 #
-# A generator, with which you can draw the same random numbers again, is on a device too. It must be
-# the device on which the numbers are created:
+# A random number generator also has a device, which must be the one on which the numbers are
+# created:
 
 # %%
 generator = torch.Generator().manual_seed(seed)
@@ -714,6 +707,11 @@ with explain(suppress=True):
 #
 # If a message says `is on cuda:0` and the table has only a row with `is on cpu`, it is the other
 # way around: the other tensors are on the CPU, usually because the network was not moved.
+#
+# Earlier versions of torch 2, and most posts, have another wording for the rows with `got`: `found
+# at least two devices, cpu and cuda:0! (when checking argument for argument mat1 in method
+# wrapper_CUDA_addmm)`. The argument that it names is on the *second* device. So this message is the
+# row `got mat1 is on cuda:0`: the layer is on the CPU.
 #
 # Rarer messages, and messages that are not about two devices:
 #

@@ -120,8 +120,8 @@ before
 # %% [markdown]
 # ## Modules move in place, tensors do not (9 minutes)
 #
-# For a tensor, `x.to(device)` on a line of its own has no effect: it returns a copy, and no
-# variable keeps it.
+# For a tensor, `x.to(device)` on a line of its own is wasted work: it makes a copy, which is
+# discarded because no variable keeps it.
 #
 # **Think first:** is `net.to(device)`, without an assignment, the same mistake?
 #
@@ -361,7 +361,8 @@ where(Tower().to(device))
 # | registered buffers | yes |
 # | layers in attributes, `nn.Sequential`, `nn.ModuleList`, `nn.ModuleDict` | yes |
 # | tensors in plain attributes | no: register a buffer, or an `nn.Parameter` if it is learned |
-# | layers and tensors in Python lists and dicts | no: use `nn.ModuleList` or `nn.ModuleDict` |
+# | layers in Python lists and dicts | no: use `nn.ModuleList` or `nn.ModuleDict` |
+# | tensors in Python lists and dicts | no: `nn.ParameterList` if learned, else `register_buffer` |
 # | a loss with class weights | no: it is a module of its own, `loss.to(device)` |
 # | the optimizer's state | no: see the next section |
 # | batches, labels, hidden states | no: move each one |
@@ -425,7 +426,7 @@ except RuntimeError as error:
 # There are two fixes. Usually you can choose the order: **move the network first, and then create
 # the optimizer.** If the optimizer already has a state that you need, let it load its own state:
 # `load_state_dict` moves each tensor to the device of its parameter. (Adam's step counters are an
-# exception: by default, they stay on the device on which they are.) Do this before the next step: a
+# exception: by default, they stay where they are.) Do this before the next step: a
 # step that fails may already have changed the state. Here, it has multiplied the momentum by 0.5.
 
 # %%
@@ -487,9 +488,6 @@ adam.step()
     "gradients": sum(parameter.grad.nbytes for parameter in net.parameters()),
     "Adam's state": sum(t.nbytes for state in adam.state.values() for t in state.values()),
 }
-
-# %% [markdown]
-# Adam's state is twice the parameters plus 40 bytes, ten step counters of 4 bytes each.
 
 # %% [markdown]
 # ## Device-agnostic code (7 minutes)
@@ -566,7 +564,7 @@ def predict(net, images):
 # %% [markdown]
 # Predict on the GPU, move the network back, predict on the CPU, and compare. Both results of
 # `predict` are on the CPU. The network is not trained, and the "digits" are random numbers, so the
-# classes mean nothing: see only whether the two results agree.
+# classes mean nothing: check only whether the two results agree.
 
 # %%
 net = LeNet().to(device)

@@ -62,11 +62,7 @@ FIGURES = [
     (memory.draw_segments, ([SEGMENT, {"segment_type": "small"}],), "divided into blocks"),
     (partial(parallel.plot_memory, memory=80), ({"DDP": {"a": 14.0, "b": 84.0}},), "DDP 98.0 GB."),
     (small_computer.plot_categories, ({"run": COST},), "run: 3 data movement, 1 arithmetic, 2 "),
-    (
-        small_computer.plot_cycles,
-        ([1, 2], {"a": [40, 20]}),
-        "from 40 cycles with 1 lane to 20 at",
-    ),
+    (small_computer.plot_cycles, ([1, 2], {"a": [40, 20]}), "a: from 40 to 20 cycles"),
     (
         small_computer.plot_lanes,
         (SmallComputer(STORE_LANES, lanes=2, x=0).trace(),),
@@ -92,9 +88,9 @@ def test_alt_text_has_the_data_of_the_figure(alt_text_of, plot, arguments, part)
             "Slowest: CPU, ≈ 30 ms",
         ),
         (
-            hardware.plot_speeds,
-            ([64, 128], {"CPU": [1.0, 2.0]}),
-            ([64, 128], {"CPU": [3.0, 4.0], "CPU, all": [5.0, 9.0], "cuda:0": [1.0, 9e4]}),
+            partial(hardware.plot_speeds, xlabel="rows"),
+            ({"CPU": ([64, 128], [1.0, 2.0])},),
+            ({"CPU": ([64, 128], [3.0, 4.0]), "cuda:0": ([64, 256], [1.0, 9e4])},),
             "at most ≈ 90,000",
         ),
     ],
