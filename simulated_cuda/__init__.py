@@ -21,12 +21,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from .cards import Card, find_card
 from .settings import GIB, NAME
 
 if TYPE_CHECKING:
     from .installation import Installation
+    from .machine import Machine
 
-__all__ = ["NAME", "disable", "enable", "is_enabled", "simulated", "visible_devices"]
+__all__ = ["Card", "NAME", "disable", "enable", "is_enabled", "simulated", "visible_devices"]
 
 # An attribute of torch, not of this module, so that the installation survives a module reload.
 _INSTALLATION_ATTRIBUTE = "_course_simulated_cuda"
@@ -41,8 +43,9 @@ def _installation() -> Installation | None:
 
 def enable(
     devices: int = 1,
-    memory: int = 8 * GIB,
+    memory: int | None = None,
     *,
+    gpu: str | Card | None = None,
     over_real: bool = False,
     every_allocation: bool = False,
 ) -> None:
@@ -53,7 +56,9 @@ def enable(
 
     Args:
         devices: number of devices.
-        memory: memory of each device, in bytes.
+        memory: memory of each device, in bytes; by default that of `gpu`, or 8 GiB.
+        gpu: the card to simulate, such as "T4" or "H100": its properties, and a clock that models
+            its time. Each operation takes longer.
         over_real: simulate even if there is a real CUDA device. The real device is not used.
         every_allocation: also count the memory of tensors that exist only inside operations and
             backward passes of this thread. Peaks then match those of CUDA's allocator, except for
@@ -61,14 +66,21 @@ def enable(
 
     Raises:
         RuntimeError: if there is a real CUDA device and `over_real` is not set.
-        ValueError: if `devices` or `memory` is less than one.
+        ValueError: if `devices` or `memory` is less than one, or no card has this name.
     """
+    from .machine import Machine
+
+    card = None if gpu is None else find_card(gpu)
+    if memory is None:
+        memory = 8 * GIB if card is None else card.memory_bytes
+    _install(Machine(devices, memory, every_allocation, card), over_real)
+
+
+def _install(machine: Machine, over_real: bool) -> None:
     import torch
 
     from .installation import Installation
-    from .machine import Machine
 
-    machine = Machine(devices, memory, every_allocation)
     current = _installation()
     if current is not None:
         if current.machine.arguments == machine.arguments:

@@ -33,7 +33,8 @@ class DeviceTag:
 
     # Every tensor on a GPU has its own tag: slots save time and memory.
     __slots__ = (
-        "__weakref__", "block", "guessed", "index", "is_set", "memory", "nbytes", "pinned",
+        "__weakref__", "block", "guessed", "index", "is_protected", "is_set", "memory", "nbytes",
+        "pinned",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +47,7 @@ class DeviceTag:
         self.memory = memory
         self.block = block
         self.is_set = True
+        self.is_protected = False  # whether `estimate` must not write to it
         self.pinned = False
 
     def __del__(self) -> None:

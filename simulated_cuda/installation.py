@@ -27,6 +27,7 @@ from . import (
     processes,
     storages,
     streams,
+    timed,
     training,
     unsupported,
 )  # fmt: skip
@@ -50,6 +51,8 @@ class Installation:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.mode = SimulatedCUDA(machine)
+        if machine.clock is not None:
+            self.mode.handlers |= timed.handlers()
         self._replaced: list[tuple[object, str, object]] = []
         self._allocations: EveryAllocation | None = None
 
@@ -61,8 +64,11 @@ class Installation:
             storages.install_in_files(self.machine)
             processes.watch_forks(self.machine)
             push_at_bottom(self.mode)
-            if self.machine.every_allocation:
+            if self.machine.clock is not None:
+                self._allocations = timed.TimedOperations(self.machine)
+            elif self.machine.every_allocation:
                 self._allocations = EveryAllocation(self.machine.memories)
+            if self._allocations is not None:
                 self._allocations.__enter__()
         except BaseException:
             self.uninstall()

@@ -138,6 +138,12 @@ class CudaEvent(Event):
         super().__init__(enable_timing=enable_timing)
 
 
+def current_key(device_index: int) -> int:
+    """Return 0 for the default stream of a device, or a number for another current stream."""
+    stream = _current.by_device.get(device_index)
+    return stream.stream_id if stream is not None else 0
+
+
 class StreamContext(contextlib.ExitStack):
     """`with torch.cuda.stream(stream)`; None changes nothing."""
 

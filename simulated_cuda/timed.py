@@ -1,0 +1,99 @@
+"""Passes each operation on a simulated device to the clock, as the kernels that CUDA would launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+
+from . import shapes_only, streams
+from .device_tags import thread
+from .machine import Machine
+from .mode import EveryAllocation
+from .work import Work, attention, nbytes, works_of
+
+
+class TimedOperations(EveryAllocation):
+    """Launches the kernels of all operations on the machine's clock.
+
+    If the machine does not compute, operations only return tensors of the right shape.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine.memories)
+        self.machine = machine
+
+    def compute(self, operation, args: tuple, kwargs: dict) -> Any:
+        """Return the result of an operation, or a tensor of its shape."""
+        if self.machine.computes:
+            return operation(*args, **kwargs)
+        return shapes_only.run(operation, args, kwargs)
+
+    def note(self, operation, args: tuple, kwargs: dict, result: Any, device_index: int) -> None:
+        """Launch the kernels of an operation."""
+        clock = self.machine.clock
+        if not clock.is_suppressed:
+            name = operation._schema.name.partition("::")[2]
+            works = works_of(name, args, kwargs, result)
+            stream = streams.current_key(device_index)
+            clock.launch(works, device_index, stream, in_backward=thread.backward_depth > 0)
+
+
+def _as_one_kernel(work_of: Callable[..., Work], compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a handler for a function that CUDA runs as one kernel, and the CPU in several steps."""
+
+    def handle(mode, func, args, kwargs):
+        from .device_tags import index_of
+
+        clock, device_index = mode.machine.clock, index_of(args[0])
+        if device_index < 0 or clock.is_suppressed:
+            return func(*args, **kwargs)
+        clock.is_suppressed = True
+        try:
+            result = compute(mode, func, args, kwargs, device_index)
+        finally:
+            clock.is_suppressed = False
+        clock.launch([work_of(*args, **kwargs)], device_index, streams.current_key(device_index))
+        return result
+
+    return handle
+
+
+def _attention_work(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **options):
+    return attention("attention", query, key, value, is_causal)
+
+
+def _attend(mode, func, args, kwargs, device_index: int):
+    if mode.machine.computes:
+        return mode.run(func, args, kwargs, device_index)
+    # The operation that the CPU chooses depends on the arguments; its own fused one always has a
+    # fused backward pass, as CUDA's have.
+    def fused(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, **gqa):
+        if key.shape[-3] != query.shape[-3]:
+            repeat = query.shape[-3] // key.shape[-3]
+            key, value = (x.repeat_interleave(repeat, -3) for x in (key, value))
+        flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+        mask = None if attn_mask is None else attn_mask.detach()
+        return flash(query, key, value, 0.0, is_causal, attn_mask=mask, scale=scale)[0]
+
+    return mode.run(fused, args, kwargs, device_index)
+
+
+def _dropout_work(input, p=0.5, training=True, inplace=False):
+    if not training or not p:
+        return Work("elementwise", 0.0, name="dropout")
+    return Work("elementwise", 2 * nbytes(input) + input.numel(), name="dropout")
+
+
+def _run(mode, func, args, kwargs, device_index: int):
+    return mode.run(func, args, kwargs, device_index)
+
+
+def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """Return the handlers for functions that are one kernel on CUDA."""
+    return {
+        F.scaled_dot_product_attention: _as_one_kernel(_attention_work, _attend),
+        F.dropout: _as_one_kernel(_dropout_work, _run),
+    }
