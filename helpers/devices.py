@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import simulated_cuda
 from helpers.tables import Table, TableDisplay
 
 
@@ -175,12 +176,10 @@ class AfterEachOperation(TorchDispatchMode):
 
 
 def count_fetches(action: Callable[[], object]) -> int:
-    """Run `action()` and return how many times it read a scalar from a tensor into Python.
+    """Run `action()` and return how many times it makes the CPU wait for the GPU.
 
-    Each such read, as in `.item()` or `if x > 0`, makes the CPU wait for the GPU. Copies of whole
-    tensors, as in `.cpu()`, are not counted, nor is `print`: torch disables dispatch modes there.
+    See `simulated_cuda.count_waits`. On the CPU, nothing waits.
     """
-    operations: list[Any] = []
-    with AfterEachOperation(operations.append):
+    with simulated_cuda.count_waits() as counter:
         action()
-    return operations.count(torch.ops.aten._local_scalar_dense.default)
+    return len(counter)

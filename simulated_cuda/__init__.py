@@ -17,18 +17,23 @@ from __future__ import annotations
 import contextlib
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .cards import Card, find_card
 from .settings import GIB, NAME
 
 if TYPE_CHECKING:
+    from .estimates import Estimate
     from .installation import Installation
     from .machine import Machine
+    from .waits import Waits
 
-__all__ = ["Card", "NAME", "disable", "enable", "is_enabled", "simulated", "visible_devices"]
+__all__ = [
+    "NAME", "Card", "count_waits", "disable", "enable", "estimate", "is_enabled", "simulated",
+    "visible_devices",
+]  # fmt: skip
 
 # An attribute of torch, not of this module, so that the installation survives a module reload.
 _INSTALLATION_ATTRIBUTE = "_course_simulated_cuda"
@@ -121,17 +126,45 @@ def is_enabled() -> bool:
 @contextmanager
 def simulated(
     devices: int = 1,
-    memory: int = 8 * GIB,
+    memory: int | None = None,
     *,
+    gpu: str | Card | None = None,
     over_real: bool = False,
     every_allocation: bool = False,
 ) -> Iterator[None]:
     """Simulate CUDA devices inside a `with` block. See `enable` for the arguments."""
-    enable(devices, memory, over_real=over_real, every_allocation=every_allocation)
+    enable(devices, memory, gpu=gpu, over_real=over_real, every_allocation=every_allocation)
     try:
         yield
     finally:
         disable()
+
+
+def estimate(
+    function: Callable[..., Any], *args: Any, gpu: str | Card, launch_us: float | None = None,
+    **kwargs: Any,
+) -> Estimate:  # fmt: skip
+    """Return the modelled time and memory of `function(*args, **kwargs)` on a card.
+
+    Nothing is computed. See `simulated_cuda.estimates.estimate` for the arguments and the errors.
+    """
+    from .estimates import estimate
+
+    return estimate(function, *args, gpu=gpu, launch_us=launch_us, **kwargs)
+
+
+def count_waits() -> Waits:
+    """Return a context manager that records where the CPU waits for a GPU, simulated or real.
+
+    It counts what CUDA's debug mode reports (`torch.cuda.set_sync_debug_mode`) in this thread:
+
+        with simulated_cuda.count_waits() as counter:
+            loss.item()
+        print(len(counter), *counter.waits)  # the operation, the file and the line of each
+    """
+    from .waits import Waits
+
+    return Waits()
 
 
 @contextmanager

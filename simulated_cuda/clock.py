@@ -108,7 +108,9 @@ class Clock:
         self.now += self.launch_seconds
         device, direction = (target, "to") if target >= 0 else (source, "from")
         queue, engine = self.queue(device, stream), self.queue(device, direction)
-        speed = constants["pinned"] * (1 if pinned or min(source, target) >= 0 else constants["pageable"])
+        speed = constants["pinned"] * (
+            1 if pinned or min(source, target) >= 0 else constants["pageable"]
+        )
         start = max(self.now, queue.ready, engine.ready)
         end = start + 1e-6 * constants["latency_us"] + nbytes / (1e9 * self.card.pcie * speed)
         queue.ready = engine.ready = end
@@ -116,7 +118,7 @@ class Clock:
         self.spans.append(Span(f"copy {direction} GPU {device}", name, start, end))
         # The driver copies pageable memory into a buffer of its own while the CPU waits.
         if min(source, target) < 0 and not (non_blocking and pinned):
-            self._wait_until(end, name)
+            self.wait_until(end, name)
 
     def wait(self, device: int | None = None, stream: Any = None, name: str = "wait") -> None:
         """Let the CPU wait for a stream, for all streams of a device, or for everything."""
@@ -124,9 +126,15 @@ class Clock:
             queue.ready for (index, which), queue in self._queues.items()
             if (device is None or index == device) and (stream is None or which == stream)
         ]  # fmt: skip
-        self._wait_until(max(readies, default=0.0), name)
+        self.wait_until(max(readies, default=0.0), name)
 
-    def _wait_until(self, time: float, name: str) -> None:
+    def poll(self) -> float:
+        """Return the time of the CPU after asking the driver whether work is complete."""
+        self.now += 1e-6 * self._constants["poll_us"]
+        return self.now
+
+    def wait_until(self, time: float, name: str) -> None:
+        """Let the CPU wait until a time."""
         if self.is_suppressed:
             return
         end = max(self.now, time)

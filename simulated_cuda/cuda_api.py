@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from . import messages
+from . import messages, waits
+from .cards import Card
 from .device_tags import index_of
 from .machine import Machine
 from .memory import DeviceMemory
@@ -23,13 +24,16 @@ _SYNC_DEBUG_MODES = {"default": 0, "warn": 1, "error": 2}
 class DeviceProperties(SimpleNamespace):
     """The result of `torch.cuda.get_device_properties`; `total_memory` in bytes."""
 
-    def __init__(self, total_memory: int) -> None:
+    def __init__(self, total_memory: int, card: Card | None = None) -> None:
+        major, minor = CAPABILITY if card is None else card.capability
         super().__init__(
-            name=NAME, major=CAPABILITY[0], minor=CAPABILITY[1], total_memory=total_memory,
-            multi_processor_count=1, warp_size=32, max_threads_per_multi_processor=2048,
+            name=NAME if card is None else card.torch_name, major=major, minor=minor,
+            total_memory=total_memory, multi_processor_count=1 if card is None else card.sms,
+            warp_size=32, max_threads_per_multi_processor=2048,
             max_threads_per_block=1024, regs_per_multiprocessor=65536,
             shared_memory_per_block=49152, shared_memory_per_block_optin=101376,
-            shared_memory_per_multiprocessor=102400, L2_cache_size=1 << 20, clock_rate=1_000_000,
+            shared_memory_per_multiprocessor=102400,
+            L2_cache_size=1 << 20 if card is None else int(card.l2) << 20, clock_rate=1_000_000,
             memory_clock_rate=1_000_000, memory_bus_width=64, pci_bus_id=0, pci_device_id=0,
             pci_domain_id=0, is_integrated=0, is_multi_gpu_board=0, gcnArchName="",
             uuid="00000000-0000-0000-0000-000000000000",
@@ -52,7 +56,18 @@ def device_functions(machine: Machine) -> dict[str, Any]:
             machine.resolve_gpu(device)
         except messages.CUDA_ERROR:
             raise AssertionError("Invalid device id") from None
-        return DeviceProperties(machine.total)
+        return DeviceProperties(machine.total, machine.card)
+
+    def get_device_capability(device: Any = None) -> tuple[int, int]:
+        properties = get_device_properties(device)
+        return properties.major, properties.minor
+
+    def is_bf16_supported(including_emulation: bool = True) -> bool:
+        return including_emulation or get_device_capability() >= (8, 0)
+
+    def get_arch_list() -> list[str]:
+        major, minor = get_device_capability()
+        return [f"sm_{major}{minor}"]
 
     def set_device(device: Any) -> None:
         if not (isinstance(device, int) and device < 0):
@@ -64,7 +79,9 @@ def device_functions(machine: Machine) -> dict[str, Any]:
         return previous
 
     def synchronize(device: Any = None) -> None:
-        machine.resolve_gpu(device)
+        index = machine.resolve_gpu(device)
+        if machine.clock is not None:
+            machine.clock.wait(index, name="torch.cuda.synchronize")
 
     def can_device_access_peer(device: Any, peer_device: Any) -> bool:
         return machine.resolve_gpu(device) != machine.resolve_gpu(peer_device)
@@ -75,12 +92,13 @@ def device_functions(machine: Machine) -> dict[str, Any]:
             names = "`default`, `warn`, `error`" if isinstance(debug_mode, str) else "0,1,2"
             raise RuntimeError(f"invalid value of debug_mode, expected one of {names}")
         machine.sync_debug_mode = mode
+        waits.set_debug_mode(machine, mode)
 
     return {
         "is_available": lambda: machine.count > 0,
         "is_initialized": lambda: machine.initialized,
-        "is_bf16_supported": lambda including_emulation=True: True,
-        "is_tf32_supported": lambda: True,
+        "is_bf16_supported": is_bf16_supported,
+        "is_tf32_supported": lambda: get_device_capability() >= (8, 0),
         "init": machine.touch,
         # Activation checkpointing saves the states of generators only if this is True.
         "_initialized": True,
@@ -94,8 +112,8 @@ def device_functions(machine: Machine) -> dict[str, Any]:
         "_maybe_exchange_device": exchange_device,
         "get_device_properties": get_device_properties,
         "get_device_name": lambda device=None: get_device_properties(device).name,
-        "get_device_capability": lambda device=None: (get_device_properties(device), CAPABILITY)[1],
-        "get_arch_list": lambda: [f"sm_{CAPABILITY[0]}{CAPABILITY[1]}"],
+        "get_device_capability": get_device_capability,
+        "get_arch_list": get_arch_list,
         "get_gencode_flags": lambda: "",
         "can_device_access_peer": can_device_access_peer,
         "synchronize": synchronize,

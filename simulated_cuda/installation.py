@@ -30,6 +30,7 @@ from . import (
     timed,
     training,
     unsupported,
+    waits,
 )  # fmt: skip
 from .machine import Machine
 from .mode import EveryAllocation, SimulatedCUDA
@@ -55,6 +56,7 @@ class Installation:
             self.mode.handlers |= timed.handlers()
         self._replaced: list[tuple[object, str, object]] = []
         self._allocations: EveryAllocation | None = None
+        self._waits: timed.TimedWaits | None = None
 
     def install(self) -> None:
         """Replace PyTorch's device functions, then activate the mode."""
@@ -66,19 +68,26 @@ class Installation:
             push_at_bottom(self.mode)
             if self.machine.clock is not None:
                 self._allocations = timed.TimedOperations(self.machine)
+                self._waits = timed.TimedWaits(self.machine)
             elif self.machine.every_allocation:
                 self._allocations = EveryAllocation(self.machine.memories)
             if self._allocations is not None:
                 self._allocations.__enter__()
+            if self._waits is not None:
+                self._waits.__enter__()
         except BaseException:
             self.uninstall()
             raise
 
     def uninstall(self) -> None:
         """Restore everything that was replaced, in reverse order."""
+        if self._waits is not None:
+            self._waits.__exit__(None, None, None)
+            self._waits = None
         if self._allocations is not None:
             self._allocations.__exit__(None, None, None)
             self._allocations = None
+        waits.set_debug_mode(self.machine, 0)
         remove_from_stack(self.mode)
         storages.uninstall_from_files()
         while self._replaced:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from . import messages
+from . import messages, waits
 from .cards import Card
 from .clock import Clock
 from .device_tags import CPU
@@ -75,6 +75,7 @@ class Machine:
     def reset(self) -> None:
         """Reset the current device and the memory statistics; existing tensors stay allocated."""
         self.current = self.sync_debug_mode = 0
+        waits.set_debug_mode(self, 0)
         for memory in self.memories:
             memory.set_limit(None)
             memory.empty_cache()

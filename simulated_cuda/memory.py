@@ -126,10 +126,14 @@ class Statistic:
         self.add(small, value - self._current[small])
 
     def _note_peak(self) -> None:
-        large, small = self._current
-        self._peak[:] = (
-            max(self._peak[0], large), max(self._peak[1], small), max(self._peak[2], large + small)
-        )  # fmt: skip
+        # Faster than `max`, since this code runs for nearly every tensor.
+        (large, small), peak = self._current, self._peak
+        if large > peak[0]:
+            peak[0] = large
+        if small > peak[1]:
+            peak[1] = small
+        if large + small > peak[2]:
+            peak[2] = large + small
         self._rising = False
 
     @property
@@ -176,6 +180,7 @@ class DeviceMemory:
         self.limit: int | None = None  # set by set_per_process_memory_fraction
         self._available = total
         self.statistics = {metric: Statistic() for metric in METRICS}
+        self._block_statistics = [self.statistics[metric] for metric in _BLOCK_METRICS]
         # Changes of `_BLOCK_METRICS` that are not in `statistics` yet: large pool, small pool.
         self._changes = ([0, 0, 0], [0, 0, 0])
         self._freeing = False
@@ -357,8 +362,8 @@ class DeviceMemory:
         """
         for small, changes in enumerate(self._changes):
             if changes[2]:
-                for metric, change in zip(_BLOCK_METRICS, changes, strict=True):
-                    self.statistics[metric].add(small, -change if self._freeing else change)
+                for statistic, change in zip(self._block_statistics, changes, strict=True):
+                    statistic.add(small, -change if self._freeing else change)
                 changes[:] = (0, 0, 0)
 
     def _reserved(self) -> int:

@@ -65,7 +65,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
     config.addinivalue_line(
         "markers",
-        "simulated_cuda(gpus=1, memory='8GiB'): run this test with simulated GPUs",
+        "simulated_cuda(gpus=1, memory='8GiB', no_waits=False, fits=None): run this test with "
+        "simulated GPUs; `no_waits` fails it if the CPU waits for a GPU, and `fits='16GiB'` if it "
+        "needs more memory, counting every allocation",
     )
 
 
@@ -92,14 +94,41 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
         if before is not None and item.config.option.simulated_cuda is not None:
             before.machine.reset()
         return (yield)
-    memory = settings.parse_size(str(marker.kwargs.get("memory", "8GiB")))
+    fits = marker.kwargs.get("fits")
+    memory = settings.parse_size(str(fits or marker.kwargs.get("memory", "8GiB")))
     gpus = marker.args[0] if marker.args else marker.kwargs.get("gpus", 1)
     try:
-        with simulated_cuda.simulated(gpus, memory):
+        with simulated_cuda.simulated(gpus, memory, every_allocation=fits is not None):
             return (yield)
     finally:
         if before is not None:
             simulated_cuda.enable(*before.machine.arguments[:2])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[Any]:
+    """Fail a marked test whose code waits for a GPU or does not fit in its memory."""
+    marker = item.get_closest_marker("simulated_cuda")
+    fits, no_waits = (marker.kwargs.get(name) if marker else None for name in ("fits", "no_waits"))
+    if not (fits or no_waits):
+        return (yield)
+    import torch
+
+    with simulated_cuda.count_waits() as counter:
+        try:
+            result = yield
+        except torch.OutOfMemoryError as error:
+            if not fits:
+                raise
+            peak = max(map(torch.cuda.max_memory_allocated, range(torch.cuda.device_count())))
+            pytest.fail(
+                f"The test does not fit in {fits}: its peak was {peak / settings.GIB:.2f} GiB "
+                f"before this error.\n{error}"
+            )
+    if no_waits and counter.waits:
+        lines = "\n".join(f"  {wait}" for wait in counter.waits)
+        pytest.fail(f"The CPU waits for the GPU {len(counter)} times:\n{lines}", pytrace=False)
+    return result
 
 
 @pytest.fixture

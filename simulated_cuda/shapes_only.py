@@ -22,8 +22,23 @@ Tensor = torch.Tensor
 _SMALL = 4096
 _FALSE = ("isnan", "isinf")
 _REAL = frozenset(
-    "view _unsafe_view _reshape_alias as_strided lift_fresh detach alias set_ resize_ "
-    "empty empty_like empty_strided new_empty new_empty_strided _local_scalar_dense".split()
+    [
+        "view",
+        "_unsafe_view",
+        "_reshape_alias",
+        "as_strided",
+        "lift_fresh",
+        "detach",
+        "alias",
+        "set_",
+        "resize_",
+        "empty",
+        "empty_like",
+        "empty_strided",
+        "new_empty",
+        "new_empty_strided",
+        "_local_scalar_dense",
+    ]
 )
 
 
@@ -99,7 +114,9 @@ def run(operation: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         results if is_tuple else [results], operation._schema.returns, strict=is_tuple
     ):
         written = declared.alias_info is not None and declared.alias_info.is_write
-        returned.append(_written(operation, declared, args, kwargs) if written else _real(item, name))
+        returned.append(
+            _written(operation, declared, args, kwargs) if written else _real(item, name)
+        )
     return tuple(returned) if is_tuple else returned[0]
 
 
@@ -120,9 +137,7 @@ def _as_indices(index: Tensor | None, indexed: Tensor) -> Tensor | None:
 
 
 def _as_meta(tensor: Tensor) -> Tensor:
-    return torch.empty_strided(
-        tensor.size(), tensor.stride(), dtype=tensor.dtype, device="meta"
-    )
+    return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device="meta")
 
 
 def _real(value: Any, name: str) -> Any:

@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Any
 
+from . import waits
 from .device_tags import device_at
 from .machine import Machine
 
@@ -49,18 +50,39 @@ class Stream:
         """Return the lowest and the highest priority; PyTorch limits the range to these."""
         return 0, -3
 
+    @property
+    def key(self) -> int:
+        """The number of this stream in the clock: 0 for a default stream."""
+        return self.stream_id
+
     def query(self) -> bool:
-        """Return True: all work is complete."""
-        return True
+        """Return whether all work is complete; without a clock it always is."""
+        clock = _machine().clock
+        return clock is None or clock.poll() >= clock.queue(self.device_index, self.key).ready
 
     def is_capturing(self) -> bool:
         """Return False: CUDA graphs are not simulated."""
         return False
 
-    def synchronize(self, other: Any = None) -> None:
-        """Return immediately: all work is complete."""
+    def synchronize(self) -> None:
+        """Wait for the work of this stream. The debug mode for waits reports it."""
+        waits.report_synchronization("Stream.synchronize")
+        if (clock := _machine().clock) is not None:
+            clock.wait(self.device_index, self.key, "Stream.synchronize")
 
-    wait_event = wait_stream = synchronize
+    def wait_stream(self, stream: Stream) -> None:
+        """Let later work of this stream wait for the work that `stream` has now."""
+        if (clock := _machine().clock) is not None:
+            self._wait_until(clock.queue(stream.device_index, stream.key).ready)
+
+    def wait_event(self, event: Event) -> None:
+        """Let later work of this stream wait for an event."""
+        self._wait_until(event.recorded or 0.0)
+
+    def _wait_until(self, time: float) -> None:
+        if (clock := _machine().clock) is not None:
+            queue = clock.queue(self.device_index, self.key)
+            queue.ready = max(queue.ready, time)
 
     def record_event(self, event: Event | None = None) -> Event:
         """Record `event`, or a new event, and return it."""
@@ -94,7 +116,11 @@ class ExternalStream(Stream):
 
 
 class Event:
-    """A point in a stream. `elapsed_time` is wall-clock time, since operations run on the CPU."""
+    """A point in a stream.
+
+    `elapsed_time` is modelled if the simulation has a clock, otherwise wall-clock time, since
+    operations run on the CPU.
+    """
 
     def __init__(
         self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False,
@@ -104,17 +130,33 @@ class Event:
         self.recorded: float | None = None
 
     def record(self, stream: Stream | None = None) -> None:
-        """Store the current time."""
-        self.recorded = time.perf_counter()
+        """Store the time at which the stream reaches this event."""
+        machine = _machine()
+        if machine.clock is None:
+            self.recorded = time.perf_counter()
+            return
+        index = machine.current if stream is None else stream.device_index
+        key = current_key(index) if stream is None else stream.key
+        self.recorded = max(machine.clock.now, machine.clock.queue(index, key).ready)
 
     def query(self) -> bool:
-        """Return True: all work before the event is complete."""
-        return True
+        """Return whether all work before the event is complete; without a clock it always is."""
+        clock = _machine().clock
+        return clock is None or self.recorded is None or clock.poll() >= self.recorded
 
-    def synchronize(self, stream: Stream | None = None) -> None:
-        """Return immediately: all work before the event is complete."""
+    def synchronize(self) -> None:
+        """Wait for the work before the event."""
+        if (clock := _machine().clock) is not None and self.recorded is not None:
+            clock.wait_until(self.recorded, "Event.synchronize")
 
-    wait = synchronize
+    def wait(self, stream: Stream | None = None) -> None:
+        """Let later work of a stream, by default the current one, wait for this event."""
+        machine = _machine()
+        if machine.clock is not None:
+            index = machine.current if stream is None else stream.device_index
+            key = current_key(index) if stream is None else stream.key
+            queue = machine.clock.queue(index, key)
+            queue.ready = max(queue.ready, self.recorded or 0.0)
 
     def elapsed_time(self, end_event: Event) -> float:
         """Return the milliseconds between two recorded events; raise ValueError as PyTorch does."""

@@ -9,9 +9,10 @@ import torch
 from torch.nn import functional as F
 
 from . import shapes_only, streams
-from .device_tags import thread
+from .device_tags import CPU, index_of, tag_of, thread
 from .machine import Machine
 from .mode import EveryAllocation
+from .waits import Waits
 from .work import Work, attention, nbytes, works_of
 
 
@@ -41,12 +42,34 @@ class TimedOperations(EveryAllocation):
             clock.launch(works, device_index, stream, in_backward=thread.backward_depth > 0)
 
 
+class TimedWaits(Waits):
+    """Passes the waits of the CPU, and copies between devices, to the machine's clock."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__()
+        self.machine = machine
+
+    def note(self, operation: str, count: int = 1, reads: bool = True) -> None:
+        """Let the CPU wait for the current device."""
+        for _ in range(count):
+            self.machine.clock.wait(self.machine.current, name=self._function or operation)
+
+    def _note_copy(
+        self, source: torch.Tensor, target: torch.device, nbytes: int, args: tuple, kwargs: dict
+    ) -> None:
+        if source.device != target and nbytes:
+            flags = (value for value in args[1:] if isinstance(value, bool))
+            ends = [CPU if d.type == "cpu" else d.index or 0 for d in (source.device, target)]
+            self.machine.clock.copy(
+                nbytes, *ends, stream=streams.current_key(max(ends)), pinned=tag_of(source).pinned,
+                non_blocking=kwargs.get("non_blocking", next(flags, False)),
+            )  # fmt: skip
+
+
 def _as_one_kernel(work_of: Callable[..., Work], compute: Callable[..., Any]) -> Callable[..., Any]:
     """Return a handler for a function that CUDA runs as one kernel, and the CPU in several steps."""
 
     def handle(mode, func, args, kwargs):
-        from .device_tags import index_of
-
         clock, device_index = mode.machine.clock, index_of(args[0])
         if device_index < 0 or clock.is_suppressed:
             return func(*args, **kwargs)
@@ -68,6 +91,7 @@ def _attention_work(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=
 def _attend(mode, func, args, kwargs, device_index: int):
     if mode.machine.computes:
         return mode.run(func, args, kwargs, device_index)
+
     # The operation that the CPU chooses depends on the arguments; its own fused one always has a
     # fused backward pass, as CUDA's have.
     def fused(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, **gqa):

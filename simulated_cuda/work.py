@@ -49,23 +49,109 @@ class Work:
 _PRECISIONS = {torch.float16: "fp16", torch.bfloat16: "bf16"}
 # No kernel: these allocate, or return a view.
 _FREE = frozenset(
-    "empty empty_like empty_strided new_empty new_empty_strided detach alias lift lift_fresh "
-    "view _unsafe_view _reshape_alias set_ resize_ as_strided is_same_size _local_scalar_dense "
-    "sym_size sym_numel record_stream _has_compatible_shallow_copy_type _to_cpu item".split()
+    [
+        "empty",
+        "empty_like",
+        "empty_strided",
+        "new_empty",
+        "new_empty_strided",
+        "detach",
+        "alias",
+        "lift",
+        "lift_fresh",
+        "view",
+        "_unsafe_view",
+        "_reshape_alias",
+        "set_",
+        "resize_",
+        "as_strided",
+        "is_same_size",
+        "_local_scalar_dense",
+        "sym_size",
+        "sym_numel",
+        "record_stream",
+        "_has_compatible_shallow_copy_type",
+        "_to_cpu",
+        "item",
+    ]
 )
 # Only the result is written; the arguments are not read.
 _FILLS = frozenset(
-    "zero_ fill_ zeros ones full arange linspace eye randn rand randint randperm zeros_like "
-    "ones_like full_like rand_like randn_like randint_like uniform_ normal_ bernoulli_ random_ "
-    "exponential_ new_zeros new_ones new_full scalar_tensor zero".split()
+    [
+        "zero_",
+        "fill_",
+        "zeros",
+        "ones",
+        "full",
+        "arange",
+        "linspace",
+        "eye",
+        "randn",
+        "rand",
+        "randint",
+        "randperm",
+        "zeros_like",
+        "ones_like",
+        "full_like",
+        "rand_like",
+        "randn_like",
+        "randint_like",
+        "uniform_",
+        "normal_",
+        "bernoulli_",
+        "random_",
+        "exponential_",
+        "new_zeros",
+        "new_ones",
+        "new_full",
+        "scalar_tensor",
+        "zero",
+    ]
 )
 _REDUCTIONS = frozenset(
-    "_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data native_layer_norm "
-    "native_layer_norm_backward native_group_norm native_group_norm_backward native_batch_norm "
-    "_native_batch_norm_legit cudnn_batch_norm native_batch_norm_backward cudnn_batch_norm_backward "
-    "_fused_rms_norm _fused_rms_norm_backward sum mean var std var_mean std_mean amax amin max min "
-    "argmax argmin any all norm linalg_vector_norm logsumexp cumsum cumprod prod median kthvalue "
-    "nll_loss_forward nll_loss_backward nll_loss2d_forward mse_loss".split()
+    [
+        "_softmax",
+        "_log_softmax",
+        "_softmax_backward_data",
+        "_log_softmax_backward_data",
+        "native_layer_norm",
+        "native_layer_norm_backward",
+        "native_group_norm",
+        "native_group_norm_backward",
+        "native_batch_norm",
+        "_native_batch_norm_legit",
+        "cudnn_batch_norm",
+        "native_batch_norm_backward",
+        "cudnn_batch_norm_backward",
+        "_fused_rms_norm",
+        "_fused_rms_norm_backward",
+        "sum",
+        "mean",
+        "var",
+        "std",
+        "var_mean",
+        "std_mean",
+        "amax",
+        "amin",
+        "max",
+        "min",
+        "argmax",
+        "argmin",
+        "any",
+        "all",
+        "norm",
+        "linalg_vector_norm",
+        "logsumexp",
+        "cumsum",
+        "cumprod",
+        "prod",
+        "median",
+        "kthvalue",
+        "nll_loss_forward",
+        "nll_loss_backward",
+        "nll_loss2d_forward",
+        "mse_loss",
+    ]
 )
 # How often the first argument is read, beyond the first time.
 _EXTRA_READS = {
@@ -76,9 +162,17 @@ _EXTRA_READS = {
     "sort": 8, "argsort": 8, "topk": 2, "_unique2": 10, "nonzero": 2, "cumsum": 1,
 }  # fmt: skip
 # They read as much as they write, not their whole first argument.
-_GATHERS = frozenset("embedding index gather index_select take masked_select".split())
+_GATHERS = frozenset(["embedding", "index", "gather", "index_select", "take", "masked_select"])
 _SCATTERS = frozenset(
-    "index_put_ _index_put_impl_ index_put scatter_ scatter_add_ index_add_ index_copy_".split()
+    [
+        "index_put_",
+        "_index_put_impl_",
+        "index_put",
+        "scatter_",
+        "scatter_add_",
+        "index_add_",
+        "index_copy_",
+    ]
 )
 
 
@@ -206,7 +300,11 @@ def _convolution_work(
 
 def _convolution_backward(name: str, args: Sequence[Any], result: Any) -> list[Work]:
     gradient, image, weight = args[:3]
-    stride, transposed, groups, (wants_input, wants_weight, wants_bias) = args[4], args[7], *args[9:]
+    stride, transposed, groups, (wants_input, wants_weight, wants_bias) = (
+        args[4],
+        args[7],
+        *args[9:],
+    )
     if transposed:
         gradient, image = image, gradient
     works = []

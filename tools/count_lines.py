@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 # A row's files start with one of its prefixes, and are not in a row above it.
 LIMITS = {
-    "tests": (("tests/", "simulated_cuda/tests/", "conftest.py"), 17000),
+    "tests": (("tests/", "simulated_cuda/tests/", "conftest.py"), 18000),
     "helpers/checks": (("helpers/checks/",), 5000),
     "helpers, rest": (("helpers/",), 7000),
     "course/grading": (("course/grading/",), 2800),
@@ -19,10 +19,10 @@ LIMITS = {
         2200,
     ),
     "course, rest": (("course/",), 2700),
-    "simulated_cuda": (("simulated_cuda/",), 5200),
-    "tools, benchmarks, scripts": (("tools/", "benchmarks/", "scripts/"), 2800),
+    "simulated_cuda": (("simulated_cuda/",), 7000),
+    "tools, benchmarks, scripts": (("tools/", "benchmarks/", "scripts/"), 3000),
 }
-LIMIT_WITHOUT_TESTS = 28000
+LIMIT_WITHOUT_TESTS = 29700
 
 
 def count_lines() -> dict[str, int]:

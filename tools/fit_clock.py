@@ -181,9 +181,7 @@ def read_networks(path: Path, kind: str, count: int) -> list[Observation]:
         key = f"{row['model']} {row[f'{prefix}_img_size']} {row[f'{prefix}_batch_size']}"
         if recorded.get(key):
             seconds = 1e-3 * float(row[f"{prefix}_step_time"])
-            observations.append(
-                Observation(kind, card, tuple(recorded[key][0]), seconds, name=key)
-            )
+            observations.append(Observation(kind, card, tuple(recorded[key][0]), seconds, name=key))
     return observations
 
 
@@ -335,7 +333,9 @@ def report(
     observations: Sequence[Observation], predicted: np.ndarray, title: str = ""
 ) -> dict[str, float]:
     """Print the errors of each kind; return the medians."""
-    print(f"\n| {title or 'kind'} | number | median error | 90 % | rank | roofline | FLOPs / peak |")
+    print(
+        f"\n| {title or 'kind'} | number | median error | 90 % | rank | roofline | FLOPs / peak |"
+    )
     print("|---|---|---|---|---|---|---|")
     medians = {}
     for kind in dict.fromkeys(o.kind for o in observations):
@@ -400,9 +400,15 @@ def plot(observations: Sequence[Observation], predicted: np.ndarray, folder: Pat
         kinds = list(dict.fromkeys(observations[i].kind for i in chosen))
         figure, axes = plt.subplots(2, 3, figsize=(12, 8), layout="constrained")
         for axis, kind in zip(axes.flat, kinds, strict=False):
-            cards = dict.fromkeys(observations[i].card.name for i in chosen if observations[i].kind == kind)
+            cards = dict.fromkeys(
+                observations[i].card.name for i in chosen if observations[i].kind == kind
+            )
             for card in cards:
-                mine = [i for i in chosen if observations[i].kind == kind and observations[i].card.name == card]
+                mine = [
+                    i
+                    for i in chosen
+                    if observations[i].kind == kind and observations[i].card.name == card
+                ]
                 axis.loglog([1e3 * observations[i].seconds for i in mine], 1e3 * predicted[mine],
                             ".", markersize=4, alpha=0.6, label=card)  # fmt: skip
             ends = axis.get_xlim()
@@ -416,12 +422,16 @@ def plot(observations: Sequence[Observation], predicted: np.ndarray, folder: Pat
 
 def write_toml(constants: Constants, path: Path) -> None:
     """Write the constants."""
-    lines = ["# Written by `python -m tools.fit_clock DATA --write`; docs/the_clock.md explains them."]
+    lines = [
+        "# Written by `python -m tools.fit_clock DATA --write`; docs/the_clock.md explains them."
+    ]
 
     def table(name: str, values: dict[str, Any]) -> None:
         if name:
             lines.append(f"\n[{name}]")
-        lines.extend(f"{key} = {value}" for key, value in values.items() if not isinstance(value, dict))
+        lines.extend(
+            f"{key} = {value}" for key, value in values.items() if not isinstance(value, dict)
+        )
         for key, value in values.items():
             if isinstance(value, dict):
                 quoted = f'"{key}"' if " " in key else key
@@ -433,7 +443,9 @@ def write_toml(constants: Constants, path: Path) -> None:
 
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser("python -m tools.fit_clock", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        "python -m tools.fit_clock", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("data", type=Path, help="the folder with the measurements")
     parser.add_argument("--write", action="store_true", help="write the constants")
     parser.add_argument("--networks", type=int, default=300, help="networks of each kind")

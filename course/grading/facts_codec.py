@@ -61,7 +61,7 @@ def encode(facts: Facts) -> str:
 def _encode(value: Any, tensors: dict[str, torch.Tensor]) -> Any:
     kind = type(value)
     if kind is int and abs(value) >= _MAX_INT:
-        return _encode(Other("int", describe(value)), tensors)
+        return _encode(Other(describe(value)), tensors)
     if value is None or kind in (bool, int, float, str):
         return value
     if kind is torch.Tensor:

@@ -26,9 +26,8 @@ from course.grading.gradebook import (
     write_tables,
 )
 from course.grading.limits import SandboxLimits, StopReason
-from course.grading.remote_worker import Canceled
 from course.grading.sandbox import require_bubblewrap
-from course.grading.session import Session
+from course.grading.session import Canceled, Session
 from course.grading.submissions import Submission, absent_students, find_submissions
 
 # The lab's own solution is graded again after this many submissions.

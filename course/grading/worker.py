@@ -14,7 +14,6 @@ import os
 import pickle
 import signal
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +27,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from course.grading.facts_codec import Malformed, encode
 from course.grading.limits import MAX_OUTPUTS, LimitedStream, StopReason, make_result, safe_output
 from helpers.checks.collecting import Collector, Error, Facts
-from helpers.checks.limits import CodeLimits, OutOfTime, Stopped, end_threads
+from helpers.checks.limits import CodeLimits, OutOfTime, Stopped
 
 
 def main() -> None:
@@ -103,7 +102,7 @@ class Worker:
             return {"facts": encode(facts)}
         except Exception as error:  # a value of the student that is not plain data
             text = f"{error}" if isinstance(error, Malformed) else "not plain data"
-            return {"facts": encode(Facts(error=Error((), "", "unusable-result", {"error": text})))}
+            return {"facts": encode(Facts(error=Error("unusable-result", {"error": text})))}
 
     def _run(self, source: str, seconds: float) -> dict[str, Any]:
         """Run one cell with a time limit; return its truncated outputs and its error."""
@@ -117,7 +116,6 @@ class Worker:
             nonlocal error, traceback
             error, traceback = f"{kind.__name__}: {value}", "\n".join(trace)
 
-        thread_ids = {thread.ident for thread in threading.enumerate()}
         saved_state = shell.display_pub, sys.displayhook, sys.stdout, sys.stderr
         shell._showtraceback = save_error
         try:
@@ -138,8 +136,6 @@ class Worker:
             error, traceback = f"{type(raised).__name__}: {raised}", ""
         finally:
             shell.display_pub, sys.displayhook, sys.stdout, sys.stderr = saved_state
-            with contextlib.suppress(BaseException):
-                end_threads(thread_ids)
         outputs: list[dict[str, Any]] = [
             {"name": name, "text": stream.getvalue()}
             for name, stream in zip(("stdout", "stderr"), streams, strict=True)

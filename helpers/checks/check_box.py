@@ -1,5 +1,6 @@
 """The box below a check: what is right or wrong, and how many exercises are done."""
 
+import re
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -7,11 +8,11 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
+from helpers.checks.sandbox import MAX_CHARACTERS
 from helpers.explain import mark_as_seen
 from helpers.language import translate
 
 CHECK_TYPE = "application/vnd.gpu-course.check+json"
-_PRINTED_LINES = 20
 # Set both the text color and the background. JupyterLab drops `inherit` from stored outputs, so its
 # dark theme would show light code on a light box.
 _TEXT, _FAINT_TEXT = "#1a1a1a", "#444444"
@@ -46,7 +47,7 @@ class CheckBox:
         data: the result to store in the notebook: lab, exercise, passed, points, of, hint, tries.
         lines: the sentences to show, with code in backquotes.
         done, count: how many exercises of the lab are solved, and how many there are.
-        printed, truncated: what the student's code printed, and whether it is incomplete.
+        printed: what the student's code printed, up to `MAX_CHARACTERS`.
     """
 
     data: dict[str, Any]
@@ -54,7 +55,6 @@ class CheckBox:
     done: int
     count: int
     printed: str = ""
-    truncated: bool = False
 
     def show(self) -> None:
         """Show the box as HTML, text and data. Outside a notebook, print the text."""
@@ -77,10 +77,8 @@ class CheckBox:
         """The student's printed text as shown below the box; "" if there is none."""
         if not self.printed.strip():
             return ""
-        lines = self.printed.rstrip().splitlines()
-        is_cut = self.truncated or len(lines) > _PRINTED_LINES
-        end = [translate("... (truncated)")] if is_cut else []
-        return "\n".join([translate("Your code printed:"), *lines[:_PRINTED_LINES], *end])
+        end = "\n" + translate("... (truncated)") if len(self.printed) >= MAX_CHARACTERS else ""
+        return translate("Your code printed:") + f"\n{self.printed.rstrip()}{end}"
 
     def _texts(self) -> tuple[str, str, str]:
         """Return the title, a mark for each exercise, and the progress."""
@@ -96,16 +94,9 @@ class CheckBox:
         sign, color, background = "✗", _ORANGE, _PALE_ORANGE
         if self.data["passed"]:
             sign, color, background = "✓", _GREEN, _PALE_GREEN
-        code = f'<code style="color:{_TEXT};background-color:{background};padding:0">'
-        paragraphs = "".join(
-            "<div>"
-            + "".join(
-                f"{code}{escape(piece)}</code>" if i % 2 else escape(piece)
-                for i, piece in enumerate(line.split("`"))
-            )
-            + "</div>"
-            for line in self.lines
-        )
+        code = rf'<code style="color:{_TEXT};background-color:{background};padding:0">\1</code>'
+        lines = [re.sub("`(.*?)`", code, escape(line)) for line in self.lines]
+        paragraphs = "".join(f"<div>{line}</div>" for line in lines)
         return (
             f'<div role="status" style="border:1px solid {color};border-left-width:6px;'
             f'background:{background};color:{_TEXT};padding:0.6em 1em;margin:0.4em 0">'

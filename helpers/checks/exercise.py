@@ -9,19 +9,19 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any
 
 import torch
 
 from helpers.checks.check_box import CheckBox, CheckFailed
 from helpers.checks.collecting import Case, Collector, Facts, call_once
-from helpers.checks.hints import GENERAL, Mistake, read_hints
+from helpers.checks.hints import GENERAL, Hint, read_hints
 from helpers.checks.plain import PlainTensor, describe, is_close, is_equal, one_line
-from helpers.explain.source import is_library
 from helpers.language import section_title, translate
 
 # A row's predicate returns a true value if its mistake was made; a dictionary has values for the
@@ -52,12 +52,7 @@ class Draw(random.Random):
         return PlainTensor(torch.randn(shape, generator=self.generator).to(dtype), **kind)
 
     def integers(
-        self,
-        low: int,
-        high: int,
-        shape: tuple[int, ...],
-        device: str = "cpu",
-        dtype: torch.dtype = torch.int64,
+        self, low: int, high: int, shape: tuple[int, ...], device: str = "cpu", dtype=torch.int64
     ) -> PlainTensor:
         """Return random integers from `low` to `high` (exclusive)."""
         values = torch.randint(low, high, shape, generator=self.generator)
@@ -66,9 +61,9 @@ class Draw(random.Random):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of a check: `mistake` is None if the answer is right."""
+    """The result of a check: the filled hint for the mistake, or None if the answer is right."""
 
-    mistake: Mistake | None
+    mistake: Hint | None
     facts: Facts
     seed: int
 
@@ -80,7 +75,7 @@ class Verdict:
     @property
     def hint(self) -> str | None:
         """The id of the mistake's hint."""
-        return self.mistake and self.mistake.hint.id
+        return self.mistake and self.mistake.id
 
 
 # Questions that the engine asks in this order, before an exercise's own rows, if the exercise has a
@@ -100,10 +95,16 @@ STANDARD: dict[str, Predicate] = {
         not is_equal(f.case[name], value) for name, value in f.arguments.items()
     ),
 }
-# Those that it asks about a right answer.
+# What it asks about a right answer.
 STANDARD_COSTS: dict[str, Predicate] = {
-    "copied": lambda f: f.copies and {"bytes": f.bytes_copied},
+    "copied": lambda f: f.copies and {"bytes": sum(copy.bytes for copy in f.copies)},
 }
+
+
+# What a judge raises if facts have an unexpected form. Other errors are the author's mistakes.
+_FORM_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+_TABLES = ("errors", "side_effects", "wrong_outcomes", "mistakes", "costs")
+_NAMES = {*_TABLES, "collect", "returns", "right", "outcome", "tolerance"}
 
 
 class Exercise:
@@ -117,7 +118,6 @@ class Exercise:
     - `points`: its points.
     - `success`: the sentence that is shown if the answer is right.
     - `section`: heading of the lesson section that hints send to, unless they name their own.
-    - `seconds`: the time limit for all cases (default: the lab's).
     - `hints`: the hints, as a text for `read_hints`.
     - `cases(draw)`: yields the cases, as dictionaries of plain data.
     - `collect(call, case, *answers)`: returns the `Facts`. It runs beside the student's code and
@@ -147,11 +147,14 @@ class Exercise:
         self.names = [name for name, _ in signatures]
         self.points: int = module.points
         self.success: str = module.success
-        self.seconds: float = getattr(module, "seconds", lab.seconds)
+        self.seconds = lab.seconds
         self.passed = False
         self.tries = 0
         self.hint_counts: dict[str, int] = {}
         self._module = module
+        for name in vars(module).keys() - _NAMES:
+            if similar := get_close_matches(name, _NAMES, 1, 0.8):
+                raise NameError(f"{module.__name__} defines {name!r}: is it {similar[0]!r}?")
         self.hints = read_hints(module.hints, module.section)
         self.hints |= {id: lab.hints[id] for id in lab.hints.keys() & self.row_ids()}
         names = re.findall(r"(\w+)(?:=[^,]*)?", signatures[0][1])
@@ -159,9 +162,7 @@ class Exercise:
 
     def row_ids(self) -> set[str]:
         """Return the ids of the hints that a row or a question of the engine leads to."""
-        names = ("errors", "side_effects", "wrong_outcomes", "mistakes", "costs")
-        tables = (self._table(name) for name in names)
-        ids = {id for table in tables for id in table}
+        ids = {id for name in _TABLES for id in self._table(name)}
         ids |= self.hints.keys() & (STANDARD.keys() | STANDARD_COSTS.keys())
         return ids | {getattr(self._module, "returns", [""])[0]} - {""}
 
@@ -175,11 +176,7 @@ class Exercise:
 
     def __call__(self, *answers: Any) -> None:
         """Show the result of `check` in a box; raise CheckFailed if an answer is wrong."""
-        __tracebackhide__ = True  # IPython leaves this function out of the traceback.
-        try:
-            verdict = self.check(*answers)
-        except KeyboardInterrupt as error:
-            raise error.with_traceback(_student_frames(error.__traceback__)) from None
+        verdict = self.check(*answers)
         self.record(verdict).show()
         if verdict.mistake is not None:
             raise CheckFailed(f"exercise {self.number}: {verdict.mistake.wrong}") from None
@@ -220,31 +217,32 @@ class Exercise:
                 return Verdict(mistake, facts, seed)
         return Verdict(None, facts, seed)
 
-    def judge(self, case: Case, facts: Facts) -> Mistake | None:
+    def judge(self, case: Case, facts: Facts) -> Hint | None:
         """Return the mistake that the facts of a case show, or None. Uses nothing but its input."""
         facts.case = case
         if facts.error is None and hasattr(self._module, "right"):
             facts.right = self._module.right(case)
         try:
             found = self._find_mistake(facts)
-            return found and self._fill(facts, *found)
-        except Exception as error:  # facts of a form that no right answer has
-            return self._fill(Facts(name=facts.name), "unusable-result", {"error": one_line(error)})
-
-    def _fill(self, facts: Facts, id: str, values: dict[str, Any]) -> Mistake:
-        """Return the mistake with the hint of this id."""
+        except _FORM_ERRORS as error:  # facts of a form that no right answer has
+            if isinstance(error, AttributeError) and error.obj is facts:  # the author's mistake
+                raise
+            found = "unusable-result", {"error": one_line(error)}
+        if found is None:
+            return None
+        id, values = found
         if facts.shadowed is not None and id != "not-written":
             id, values = "name-shadowed", dict(zip(("hidden", "what"), facts.shadowed, strict=True))
-        found = facts.value if facts.outcome is None else facts.outcome
-        general = {"name": facts.name or self.names[0], "found": found}
+        outcome = facts.value if facts.outcome is None else facts.outcome
+        general = {"name": facts.name or self.names[0], "found": outcome}
         hint = self.hints.get(id) or GENERAL[id]
         return hint.fill(general | dict(facts.case) | facts.own | values)
 
     def _find_mistake(self, facts: Facts) -> tuple[str, dict[str, Any]] | None:
         """Return the id of a hint, and values for its placeholders."""
         if facts.error is not None:
-            found = _first_row(self._table("errors"), facts)
-            return found or (facts.error.hint, facts.error.values)
+            id, values = _first_row(self._table("errors"), facts) or (facts.error.hint, {})
+            return id, facts.error.values | values
         module = self._module
         if hasattr(module, "returns"):
             if facts.value is None:
@@ -275,19 +273,14 @@ class Exercise:
         self.passed = verdict.passed
         lines = [translate(self.success)]
         if (mistake := verdict.mistake) is not None:
-            id, section = mistake.hint.id, mistake.hint.section
-            self.hint_counts[id] = repeats = self.hint_counts.get(id, 0) + 1
+            self.hint_counts[mistake.id] = repeats = self.hint_counts.get(mistake.id, 0) + 1
             lines = [mistake.wrong]
             if repeats >= 2:
                 lines.append(translate("Where to look: {look}", look=mistake.look))
-            if repeats >= 3 and section:
-                lesson = self.lab.name.split("_")[0]
-                title = section_title(lesson, section)
-                lines.append(
-                    translate(
-                        "Read again: lesson {lesson}, “{section}”.", lesson=lesson, section=title
-                    )
-                )
+            if repeats >= 3 and mistake.section:
+                number = self.lab.name.split("_")[0]
+                values = {"lesson": number, "section": section_title(number, mistake.section)}
+                lines.append(translate("Read again: lesson {lesson}, “{section}”.", **values))
         data = {
             "lab": self.lab.name,
             "exercise": self.number,
@@ -298,7 +291,7 @@ class Exercise:
             "tries": self.tries,
         }
         done = [exercise.passed for exercise in self.lab.exercises.values()]
-        return CheckBox(data, lines, sum(done), len(done), *verdict.facts.printed)
+        return CheckBox(data, lines, sum(done), len(done), verdict.facts.printed)
 
     def __str__(self) -> str:
         return f"exercise_{self.number}"
@@ -309,13 +302,6 @@ def _first_row(rows: Mapping[str, Predicate], facts: Facts) -> tuple[str, dict[s
         if result := predicate is True or predicate(facts):
             return id, result if isinstance(result, dict) else {}
     return None
-
-
-def _student_frames(traceback: TracebackType | None) -> TracebackType | None:
-    """Return the part of a traceback from the student's code on; None if it is not in there."""
-    while traceback is not None and is_library(traceback.tb_frame.f_code.co_filename):
-        traceback = traceback.tb_next
-    return traceback
 
 
 class Lab:

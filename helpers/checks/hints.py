@@ -7,7 +7,7 @@ any exercise are at the end of this module, in the same format.
 import re
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from helpers.language import translate
@@ -24,19 +24,10 @@ class Hint:
     look: str  # where to look, added at the second attempt with the same mistake
     section: str = ""  # of the lesson, to read again; added at the third attempt
 
-    def fill(self, values: Mapping[str, Any]) -> "Mistake":
-        """Return the mistake with the texts translated and their placeholders filled in."""
+    def fill(self, values: Mapping[str, Any]) -> "Hint":
+        """Return the hint with its texts translated and their placeholders filled in."""
         wrong, look = (translate(text).format_map(values) for text in (self.wrong, self.look))
-        return Mistake(self, wrong, look)
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A mistake that a judge found: its hint, what is wrong, and where to look."""
-
-    hint: Hint
-    wrong: str
-    look: str
+        return replace(self, wrong=wrong, look=look)
 
 
 def read_hints(text: str, section: str = "") -> dict[str, Hint]:

@@ -6,9 +6,11 @@ are read with the getters of `torch.Tensor`, so that a subclass cannot change wh
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+import textwrap
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,22 +19,20 @@ from torch import Tensor, nn
 
 from helpers.language import translate
 
-_MAX_ERROR_LENGTH = 200
-
 
 @dataclass(frozen=True, eq=False)
 class PlainTensor:
     """A tensor or array: its `values` on the CPU, and its `device` such as "cuda:0".
 
-    `is_one_of` lists the arguments of the call that it is. `kind` is "tensor", or "array" for an
-    array of NumPy.
+    `is_argument` is whether it is an argument of the call, or an item of one. `kind` is "tensor",
+    or "array" for an array of NumPy.
     """
 
     values: Tensor
     device: str = "cpu"
     requires_grad: bool = False
     kind: str = "tensor"
-    is_one_of: tuple[str, ...] = ()
+    is_argument: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -73,26 +73,32 @@ class PlainModule:
 
 @dataclass(frozen=True)
 class Other:
-    """An object that is not plain data: the name of its type and a short description."""
+    """An object that is not plain data: a short description."""
 
-    type_name: str
     description: str
 
 
 _PLAIN = PlainTensor | PlainModule | Other
 
 
-def plain(value: Any, arguments: Mapping[str, Any] | None = None, depth: int = 0) -> Any:
-    """Return `value` as plain data. `arguments` are those of the call that returned it, by name."""
+def plain(value: Any, arguments: Container[int] = (), depth: int = 0) -> Any:
+    """Return `value` as plain data; `arguments` are the ids of the arguments of a call."""
     if value is None or isinstance(value, bool | torch.dtype | torch.device | _PLAIN):
         return value
     for base in (int, float, str):
         if isinstance(value, base):
             return base.__new__(base, value) if type(value) is not base else value
     if isinstance(value, Tensor):
-        return _plain_tensor(value, arguments or {})
+        return _plain_tensor(value, id(value) in arguments)
     if isinstance(value, nn.Module):
-        return _plain_module(value)
+        parameters = dict(nn.Module.named_parameters(value))
+        return PlainModule(
+            type(value).__name__,
+            {name: plain(tensor) for name, tensor in parameters.items()},
+            {name: plain(tensor) for name, tensor in nn.Module.named_buffers(value)},
+            {name: plain(tensor.grad) for name, tensor in parameters.items()},
+            {name: item.training for name, item in nn.Module.named_modules(value)},
+        )
     if isinstance(value, np.ndarray):
         with suppress(TypeError):
             return PlainTensor(torch.from_numpy(value.copy()), kind="array")
@@ -100,28 +106,16 @@ def plain(value: Any, arguments: Mapping[str, Any] | None = None, depth: int = 0
         return type(value)(plain(item, arguments, depth + 1) for item in value)
     if depth < 8 and isinstance(value, Mapping):
         return {plain(key): plain(item, arguments, depth + 1) for key, item in value.items()}
-    return Other(type(value).__name__, describe(value))
+    return Other(describe(value))
 
 
-def _plain_tensor(tensor: Tensor, arguments: Mapping[str, Any]) -> Any:
+def _plain_tensor(tensor: Tensor, is_argument: bool) -> Any:
     with torch._C.DisableTorchFunctionSubclass():
         device, requires_grad = Tensor.device.__get__(tensor), Tensor.requires_grad.__get__(tensor)
         if type(tensor) not in (Tensor, nn.Parameter, nn.Buffer):
-            return Other(type(tensor).__name__, describe(tensor))
-        same = tuple(name for name, argument in arguments.items() if argument is tensor)
+            return Other(describe(tensor))
         values = Tensor.detach(tensor).cpu().clone()
-    return PlainTensor(values, str(device), requires_grad, is_one_of=same)
-
-
-def _plain_module(module: nn.Module) -> PlainModule:
-    parameters = dict(nn.Module.named_parameters(module))
-    return PlainModule(
-        type(module).__name__,
-        {name: plain(tensor) for name, tensor in parameters.items()},
-        {name: plain(tensor) for name, tensor in nn.Module.named_buffers(module)},
-        {name: plain(tensor.grad) for name, tensor in parameters.items()},
-        {name: item.training for name, item in nn.Module.named_modules(module)},
-    )
+    return PlainTensor(values, str(device), requires_grad, is_argument=is_argument)
 
 
 def is_equal(first: Any, second: Any, close: Callable[[Any, Any], bool] | None = None) -> bool:
@@ -134,7 +128,7 @@ def is_equal(first: Any, second: Any, close: Callable[[Any, Any], bool] | None =
         values = [x.values if isinstance(x, PlainTensor) else x.detach() for x in (first, second)]
         if first.dtype != second.dtype or values[0].shape != values[1].shape or len(devices) > 1:
             return False
-        return (close or _same_bits)(*values)
+        return (close or partial(torch.allclose, rtol=0, atol=0, equal_nan=True))(*values)
     if isinstance(first, PlainModule) and isinstance(second, PlainModule):
         return is_equal(vars(first), vars(second), close)
     if isinstance(first, dict) and isinstance(second, dict):
@@ -148,10 +142,6 @@ def is_equal(first: Any, second: Any, close: Callable[[Any, Any], bool] | None =
     if close is not None and is_number(first) and is_number(second):
         return close(first, second)
     return first == second
-
-
-def _same_bits(first: Tensor, second: Tensor) -> bool:
-    return bool(((first == second) | ((first != first) & (second != second))).all())
 
 
 def is_close(first: Any, second: Any, rtol: float = 1e-2, atol: float = 1e-2) -> bool:
@@ -195,8 +185,7 @@ def one_line(error: BaseException) -> str:
     """Return the type and message of an error on one line, truncated, without a final period."""
     text = ""
     with suppress(Exception):  # the `__str__` of a student's own class may fail
-        text = " ".join(str(error).split())
-    text = text if len(text) <= _MAX_ERROR_LENGTH else text[: _MAX_ERROR_LENGTH - 4] + " ..."
+        text = textwrap.shorten(str(error), 200, placeholder=" ...")
     return f"{type(error).__name__}: {text}".rstrip(": .")
 
 

@@ -677,10 +677,10 @@ on_gpu, pinned
 # type, and a device; its numbers come later. Only when Python needs a *number* must the CPU wait
 # for the GPU. This is called **synchronization**, and many lines hide it.
 #
-# `count_fetches` from `helpers.devices` runs a function and counts how often torch passes a
-# *single* number to Python. (`.cpu()` and `.tolist()` make the CPU wait too, but are not counted.)
+# `count_fetches` from `helpers.devices` runs a function and counts how often the CPU waits for the
+# GPU in it.
 #
-# **Think first.** `X` is on the GPU. Which of these fetch a single number: `X * 2 + 1`, `X.sum()`,
+# **Think first.** `X` is on the GPU. Which of these make the CPU wait: `X * 2 + 1`, `X.sum()`,
 # `len(X)`, `X.sum().item()`, `f"{X.sum():.2f}"`, and `if X.sum() > 0`?
 #
 # <details><summary>Answer</summary>
@@ -711,6 +711,19 @@ X = torch.ones(2, 3, device=device)
 # | `x[x > 0]`, `torch.nonzero(x)`, `x.unique()` | the size of the result depends on the numbers |
 # | `x.to(device)` from the CPU, without `non_blocking=True` | torch waits for the copy |
 #
+# One example from each row:
+
+# %%
+{
+    "float(X.sum())": count_fetches(lambda: float(X.sum())),
+    "X.tolist()": count_fetches(lambda: X.tolist()),
+    "assert X.sum() > 0": count_fetches(lambda: bool(X.sum() > 0)),
+    "X[X > 0]": count_fetches(lambda: X[X > 0]),
+    "X.unique()": count_fetches(lambda: X.unique()),
+    "torch.ones(3).to(device)": count_fetches(lambda: torch.ones(3).to(device)),
+}
+
+# %% [markdown]
 # While Python converts numbers for `print` or `.tolist()`, it also holds the **GIL** (global
 # interpreter lock): in the standard build of Python, only one CPU thread at a time can execute
 # Python code.
@@ -726,10 +739,7 @@ with warnings.catch_warnings(record=True) as caught:
     torch.cuda.set_sync_debug_mode("warn")
     X.sum().item()
     torch.cuda.set_sync_debug_mode("default")
-if simulated_cuda.is_enabled():
-    print("Nothing reported: a simulated GPU finishes its work before a line ends.")
-else:
-    print(*[str(warning.message).splitlines()[0] for warning in caught], sep="\n")
+print(*[str(warning.message).splitlines()[0] for warning in caught], sep="\n")
 
 # %% [markdown]
 # ### NumPy needs the CPU's memory
@@ -784,8 +794,8 @@ def log_tensors():
 #
 # <details><summary>Answer</summary>
 #
-# 100 and 0. The second one waits once, in `.tolist()`, which is not counted. The lists are equal.
-# In training, log in this way and print every few hundred steps.
+# 100 and 1. The second one waits once, in `.tolist()`. The lists are equal. In training, log in
+# this way and print every few hundred steps.
 #
 # </details>
 

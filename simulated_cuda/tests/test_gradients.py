@@ -4,7 +4,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
 
 
 def test_tensor_and_module_hooks_get_gradients_on_gpu(gpu):
@@ -135,3 +137,36 @@ def test_forward_mode_derivatives_equal_those_on_cpu(gpu):
     model.to(gpu)
     found = torch.func.hessian(lambda x: model(x).sum())(x.to(gpu))
     assert found.is_cuda and torch.equal(found.cpu(), expected)
+
+
+class PassThrough(TorchDispatchMode):
+    @classmethod
+    def _should_skip_dynamo(cls):
+        return False
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+SHAPES_AND_MODULES = {
+    "LayerNorm": ((4, 8), nn.LayerNorm(8)),
+    "GroupNorm": ((4, 8), nn.GroupNorm(2, 8)),
+    "BatchNorm": ((4, 8, 3, 3), nn.BatchNorm2d(8)),
+    "MaxPool": ((4, 8, 3, 3), nn.Sequential(nn.Conv2d(8, 8, 1), nn.MaxPool2d(2))),
+    "LSTM": ((4, 2, 8), nn.LSTM(8, 8)),
+    "Transformer": ((4, 2, 8), nn.TransformerEncoderLayer(8, 2, 16)),
+}
+
+
+@pytest.mark.parametrize("mode", [PassThrough, lambda: FlopCounterMode(display=False)])
+@pytest.mark.parametrize("name", SHAPES_AND_MODULES)
+def test_backward_pass_in_a_dispatch_mode_raises_no_false_errors(gpu, name, mode):
+    shape, module = SHAPES_AND_MODULES[name]
+    module.zero_grad()
+    with mode():
+        x = torch.ones(shape, device=gpu, requires_grad=True)
+        output = module.to(gpu)(x)
+        output = output[0] if isinstance(output, tuple) else output
+        labels = torch.zeros(output.flatten(1).shape[0], dtype=torch.long, device=gpu)
+        F.cross_entropy(output.flatten(1), labels).backward()
+    assert {tensor.grad.device for tensor in (x, *module.parameters())} == {gpu}

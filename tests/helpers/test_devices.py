@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+import simulated_cuda
 from helpers.devices import (
     choose_device,
     count_fetches,
@@ -63,11 +64,13 @@ def test_where_lists_parameters_buffers_gradients_and_optimizer_state():
     assert "optimizer.state[net.0.weight].momentum_buffer" in names
 
 
-def test_count_fetches_counts_single_numbers_only():
-    x = torch.ones(3)
-    assert count_fetches(lambda: x.sum()) == 0
-    assert count_fetches(lambda: [value.item() for value in x]) == 3
-    assert count_fetches(lambda: f"{x.sum():.2f}" if x.sum() > 0 else "") == 2
+def test_count_fetches_counts_waits_for_the_gpu():
+    with simulated_cuda.simulated(over_real=True):
+        x = torch.ones(3, device="cuda")
+        assert count_fetches(lambda: x.sum()) == 0
+        assert count_fetches(lambda: [value.item() for value in x]) == 3
+        assert count_fetches(lambda: f"{x.sum():.2f}" if x.sum() > 0 else "") == 2
+        assert count_fetches(lambda: x[x > 0].tolist()) == 2
 
 
 def test_count_fetches_does_not_import_the_compiler():

@@ -21,13 +21,11 @@ def right(case):
     return abs(case.x)
 
 
-wrong_outcomes = {"wrong-sign": lambda case: -abs(case.x), "relu-instead": lambda case: 0}
+wrong_outcomes = {"wrong-sign": lambda case: -abs(case.x)}
 mistakes = {"wrong-value": True}
 hints = """
 wrong-sign: For x = {x}, the program stores {found} in `y`: the sign is wrong.
     -> Which jump skips the lines that change the sign, and when should it jump?
-relu-instead: For x = {x}, the program stores 0 in `y`.
-    -> ReLU replaces a negative number with 0. Here, you need the number without its sign.
 wrong-value: For x = {x}, the program stores {found} in `y`.
     -> Trace the program with this x and look at the flags before each jump.
 """

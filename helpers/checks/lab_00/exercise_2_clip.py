@@ -29,12 +29,9 @@ mistakes = {
 }
 hints = """
 not-at-zero: For x = {x}, the program stores {found} in `y`; a negative number should become 0.
-    -> There are two comparisons to make. Does a negative number pass through both of them
-    unchanged?
+    -> There are two comparisons. Does a negative number pass through both unchanged?
 not-at-the-limit: For x = {x} and limit = {limit}, the program stores {found} in `y`.
-    -> What should happen when x is larger than the limit? Which flag does CMP set then, with its
-    operands in your order?
+    -> What should happen if x is larger? Which flag does CMP set then, in your order of operands?
 wrong-value: For x = {x} and limit = {limit}, the program stores {found} in `y`.
-    -> Trace the program with these data. After which instruction does the register hold a number
-    you do not expect?
+    -> Trace the program with these data. After which instruction is a register not as expected?
 """

@@ -26,7 +26,6 @@ def right(case):
 
 mistakes = {
     "starts-at-zero": lambda f: f.outcome == 0 > f.right,
-    "smallest": lambda f: f.outcome == min(f.case.x),
     "last-missed": lambda f: f.outcome == max(f.case.x[:-1], default=None),
     "wrong-value": True,
 }
@@ -34,10 +33,7 @@ costs = x_changed
 hints = """
 starts-at-zero: For x = {values}, the program stores 0 in `y`, which is not in the list.
     -> If all numbers are negative, none of them is larger than 0. What is a better first candidate?
-smallest: For x = {values}, the program stores {found} in `y`, the smallest number.
-    -> When should a new number replace the candidate? Read your CMP and your jump together.
-last-missed: For x = {values}, the program stores {found} in `y`: it does not look at the last
-    number.
+last-missed: For x = {values}, the program stores {found} in `y`: it misses the last one.
     -> Which value of the index ends your loop, and is that number compared before the loop ends?
 wrong-value: For x = {values}, the program stores {found} in `y`.
     -> Trace the program with a list of two numbers, in both orders.

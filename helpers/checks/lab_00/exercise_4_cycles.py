@@ -20,7 +20,6 @@ def right(case):
 returns = ("not-a-whole-number", lambda value, case: is_int(value))
 wrong_outcomes = {
     "counts-instructions": lambda case: 7 + 7 * case.n,
-    "one-missing": lambda case: 12 + 10 * case.n,
     "last-test-missing": lambda case: 11 + 10 * case.n,
 }
 mistakes = {"wrong-cycles": True}
@@ -30,12 +29,9 @@ not-a-whole-number: `cycles` returns {what}, but it should return an int.
 counts-instructions: For n = {n}, your answer is {found}. That is the number of instructions, but
     they do not all take one cycle.
     -> Look at the last column of `INSTRUCTION_SET`. Which instructions of the program use memory?
-one-missing: For n = {n}, your answer, {found}, is one cycle too low.
-    -> Which instruction runs exactly once, at the very end?
 last-test-missing: For n = {n}, your answer, {found}, is two cycles too low.
     -> How often does the program compare I with B: as often as it adds a square?
     see: Many lanes, one control unit
 wrong-cycles: For n = {n}, your answer is {found}, which is not what the program takes.
-    -> Write the cycles of each instruction next to it, and how often it runs for a list of two
-    numbers. Then try n = 0.
+    -> Next to each instruction, write its cycles and how often it runs for n = 2. Then try n = 0.
 """

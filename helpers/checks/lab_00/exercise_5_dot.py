@@ -50,16 +50,13 @@ every-lane-does-all: On {lanes} lanes, every lane computes the whole sum, {exact
     -> All lanes execute the same instructions. Which register differs between lanes, and how can it
     choose the numbers a lane works on?
 one-part: On {lanes} lanes, only one of them stores its part: {parts}.
-    -> If all lanes store to the same cell, only the last one counts. Which cell belongs to which
-    lane?
+    -> If all lanes store to the same cell, only the last counts. Which cell belongs to which lane?
 parts-missing: On {lanes} lanes with n = {n}, some lanes store nothing: {parts}.
     -> A lane without numbers to work on stores a part of 0. Does it reach the STORE?
-wrong-sum: On {lanes} lanes with n = {n}, the parts {parts} sum to {found}, but the dot product is
-    {exact}.
+wrong-sum: On {lanes} lanes with n = {n}, the parts {parts} sum to {found} instead of {exact}.
     -> Write down for each lane which indices it works on. Does every index from 0 to n - 1 appear
     exactly once, for any number of lanes?
 work-not-shared: The result is right, but on {lanes} lanes the program still takes {share:.0%} of
     the cycles that one lane takes.
-    -> Lanes save time only if all of them work in each step. Do some of your lanes wait while
-    another does most of the work?
+    -> Lanes save time only if all work in each step. Do some lanes wait while one does most work?
 """

@@ -41,13 +41,10 @@ mistakes = {"diverges": lambda f: {"one": f.value[0], "two": f.value[1], "best":
 hints = """
 not-two-groups: `groups` returns {what}, but it should return two lists.
     -> Return both lists, separated by a comma.
-not-four-each: Your groups have {sizes} numbers, but a computer with four lanes takes four at a
-    time.
+not-four-each: Your groups have {sizes} numbers, but four lanes take four at a time.
     -> Fill the first group completely. The rest is the second group.
 different-numbers: For x = {x}, your groups are {found}: these are not the same eight numbers.
     -> Every number belongs to exactly one group, with its sign.
-diverges: For x = {x}, your groups {one} and {two} take {found} cycles together; the best groups
-    take {best}.
-    -> What decides which branch a lane takes? A group whose lanes take both branches takes the
-    cycles of both.
+diverges: For x = {x}, your groups {one} and {two} take {found} cycles, the best ones {best}.
+    -> What decides a lane's branch? A group with lanes in both branches takes the cycles of both.
 """

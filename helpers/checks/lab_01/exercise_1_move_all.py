@@ -37,9 +37,6 @@ def is_list_of_tensors(value, case):
 
 returns = ("not-a-list", is_list_of_tensors)
 mistakes = {
-    "different-device": lambda f: each(
-        f, lambda old, new: new.device not in (old.device, f.case.wanted) and {"found": new.device}
-    ),
     "result-dropped": lambda f: each(
         f, lambda old, new: new.device != f.case.wanted and {"found": new.device}
     ),
@@ -50,25 +47,21 @@ mistakes = {
 }
 costs = {
     "needless-copy": lambda f: each(
-        f, lambda old, new: old.device == f.case.wanted and not new.is_one_of
+        f, lambda old, new: old.device == f.case.wanted and not new.is_argument
     )
 }
 hints = """
 not-a-list: `move_all` returns {what}, but it should return a list of {count} tensors.
     -> Collect one tensor for each tensor in the input, in the same order, and return the list.
-result-dropped: You asked for {wanted}, but a tensor that `move_all` returns is still on {found}.
+result-dropped: You asked for {wanted}, but a tensor that `move_all` returns is on {found}.
     -> `.to` does not change the tensor it is called on. What does it return, and where does your
     function keep that?
-different-device: You asked for {wanted}, but a tensor that `move_all` returns is on {found}.
-    -> The target device is an argument of the function. Does your code use it for every tensor?
 wrong-numbers: The returned tensors do not have the same numbers as the input, in the same order.
     -> Compare the first and the last returned tensor with the first and the last input.
 dtype-changed: A {before} tensor comes back as {after}.
-    -> A move changes where the numbers are and nothing else. Which part of your line names a dtype,
-    or creates the numbers again?
+    -> A move changes only where numbers are. What in your line names a dtype or creates them again?
 input-changed: After the call, the caller's list has changed.
     -> The caller may still need that list. Which line writes to it?
 needless-copy: A tensor that was already on {device} was copied.
-    -> Moving a tensor to the device it is already on costs nothing. What in your line forces a new
-    tensor?
+    -> Moving a tensor to its own device costs nothing. What in your line forces a new tensor?
 """

@@ -37,8 +37,7 @@ side_effects = {
     ),
 }
 mistakes = {
-    "empty-list": lambda f: f.value == [],
-    "wrong-list": lambda f: f.case.i == "all" and {"found": ", ".join(map(str, f.value))},
+    "wrong-list": lambda f: f.case.i == "all",
     "no-fallback": lambda f: (f.case.i or 0) >= max(f.case.count, 1),
     "wrong-gpu": True,
 }
@@ -50,8 +49,6 @@ wrong-gpu: On a machine with {gpus}, `try_gpu({i})` returns {found}.
     -> The first GPU has index 0. With {gpus}, which indices exist?
 no-fallback: On a machine with {gpus}, `try_gpu({i})` returns {found}, but that GPU does not exist.
     -> What does `torch.cuda.device_count()` return there, and how does {i} compare with it?
-empty-list: On a machine without a GPU, `try_all_gpus` returns an empty list.
-    -> A program that loops over the list should still find one device to work on.
 wrong-list: On a machine with {gpus}, `try_all_gpus` returns {found}.
     -> Write down the devices of such a machine by hand. Remember that indices start at 0.
 not-a-list: `try_all_gpus` returns {what}, but it should return a list.

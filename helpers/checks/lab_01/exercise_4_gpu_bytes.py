@@ -49,8 +49,7 @@ mistakes = {
 hints = """
 not-a-whole-number: `gpu_bytes` returns {what}, but it should return a number of bytes as an int.
     -> There are no fractions of a byte. Does your function contain a division with `/`?
-not-rounded: For {dtype} and the shape {shape}, the numbers take {found} bytes, but torch allocates
-    more than that.
+not-rounded: For {dtype} and shape {shape}, the numbers take {found} bytes; torch allocates more.
     -> torch allocates a GPU's memory in blocks. How large is a block?
 wrong-blocks: For {dtype} and the shape {shape}, your answer is {found} bytes. That is not the
     smallest number of blocks that is enough.

@@ -36,10 +36,8 @@ costs = {
 }
 hints = """
 not-a-number: `compute_mean` returns {what}, but it should return a plain Python number.
-    -> A tensor with one number in it is still a tensor on its device. Which method returns the
-    number?
-mean-of-means: Your result is the mean of the batch means. The last batch is smaller than the
-    others, so its numbers count too much.
+    -> A tensor with one number is still a tensor on its device. Which method returns the number?
+mean-of-means: Your result is the mean of the batch means: the smaller last batch counts too much.
     -> Which two totals does the mean of all numbers need?
 wrong-mean: For batches of {sizes} numbers, the result is not their mean.
     -> Try it with two batches, of 1 and of 3 numbers, whose mean you can compute in your head.

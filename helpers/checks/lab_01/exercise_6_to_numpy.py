@@ -4,7 +4,6 @@ import numpy as np
 import torch
 
 from helpers.checks.plain import PlainTensor, is_equal
-from helpers.language import translate
 
 answers = "to_numpy(X)"
 points = 2
@@ -35,42 +34,23 @@ def right(case):
     return PlainTensor(case.X.values, kind="array")
 
 
-def describe_change(f):
-    """Return what the call changed about its argument; "" if nothing."""
-    if f.after.device != f.case.X.device:
-        return translate("it is on {device}", device=f.after.device)
-    changed = f.after.requires_grad != f.case.X.requires_grad
-    return translate("it no longer requires a gradient") if changed else ""
-
-
-def describe_array(array):
-    return translate("of shape {shape} and type {dtype}", shape=array.shape, dtype=array.dtype)
+def traits(tensor):
+    return tensor.device, tensor.requires_grad
 
 
 returns = ("not-an-array", lambda value, case: getattr(value, "kind", "") == "array")
-side_effects = {"tensor-changed": lambda f: (what := describe_change(f)) and {"what": what}}
-mistakes = {
-    "wrong-array": lambda f: (
-        (f.value.shape, f.value.dtype) != (f.right.shape, f.right.dtype)
-        and {"found": describe_array(f.value), "given": describe_array(f.right)}
-    ),
-    "wrong-numbers": True,
-}
+side_effects = {"tensor-changed": lambda f: traits(f.after) != traits(f.case.X)}
+mistakes = {"wrong-numbers": True}
 costs = {"shared-memory": lambda f: not is_equal(f.after_write, f.case.X)}
 hints = """
 not-an-array: `to_numpy` returns {what}, but it should return a NumPy array.
-    -> A list or a tensor can have the same numbers but is not an array. Which method returns an
-    array?
+    -> A list or a tensor with the same numbers is not an array. Which method returns an array?
 shared-memory: For a tensor on the CPU, writing to the array also changes the tensor.
-    -> An array made from a CPU tensor uses the tensor's memory. Which call makes a copy, and which
-    does not?
+    -> An array made from a CPU tensor uses its memory. Which call makes a copy, which does not?
     see: Moving a tensor
-tensor-changed: The call changed the caller's tensor: {what}.
-    -> Methods whose name ends in an underscore change the tensor itself, and so does assigning to
-    its attributes.
+tensor-changed: The call changed the device or `requires_grad` of the caller's tensor.
+    -> Methods ending in an underscore, and assignments to attributes, change the tensor itself.
     see: Moving a tensor
-wrong-array: The array is {found}, but the tensor is {given}.
-    -> Shape, dtype and numbers should all be those of the tensor.
 wrong-numbers: The array does not contain the same numbers as the tensor.
     -> Shape, dtype and numbers should all be those of the tensor.
 """

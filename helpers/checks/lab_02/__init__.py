@@ -8,8 +8,7 @@ lab = Lab(
     section="One error, word by word",
     hints="""
     input-changed: After `{name}`, one of the caller's tensors contains different numbers.
-        -> Some operations write to the tensor on their left. Which line writes to a tensor of the
-        caller?
+        -> Some operations write to the tensor on their left. Which of your lines does?
     net-moved: After `{name}`, the network is on {found}. It was on {given} and should stay there.
         -> A network moves in place, for all code that uses it. What can you move instead?
         see: Matrix products and layers

@@ -85,7 +85,6 @@ result-elsewhere: The first argument of `{name}` is on {given}, but the result i
     -> The computation runs on the device of the first argument. Which of the two did you move?
 different-result: `{name}` does not return what the given line returns for tensors on one device.
     -> Only devices have to change. Compare your line with the given one, piece by piece.
-computed-elsewhere: The first argument of `{name}` is on {given}, but your line copies it or the
-    result to {found}.
+computed-elsewhere: `{name}` copies its first argument, on {given}, or the result to {found}.
     -> The computation runs on the device of the first argument. Which of the two has to move?
 """

@@ -50,19 +50,15 @@ mistakes = {
     "wrong-goal": lambda f: f.outcome,
 }
 hints = """
-not-a-plan: `moves` returns {what}, but it should return a dictionary with one pair for each of the
-    lines {names}.
+not-a-plan: `moves` returns {what} instead of a dictionary of pairs for the lines {names}.
     -> Each key is the letter of a line; each value is a name from that line and a device, such as
     `("x", "cuda:0")`.
 no-such-name: Line {line}: {name!r} is not the name of a tensor in `{code}`.
-    -> Write the name as it is in the line of code, not as it is in the message: `mat2` and `target`
-    are names inside PyTorch.
-no-such-device: Line {line}: {device!r} is not a device on this machine, which has `cpu`, `cuda:0`
-    and `cuda:1`.
+    -> Use the name in the code, not in the message: `mat2` and `target` are PyTorch's own names.
+no-such-device: Line {line}: {device!r} is not one of the devices `cpu`, `cuda:0` and `cuda:1`.
     -> Write a device as the messages write it.
 still-mixes: Line {line}: with `{name}` on {device}, the line still mixes devices.
-    -> Write down the device of every tensor in the line. Which one has to move so that all of them
-    are on the same device?
+    -> Write down the device of every tensor in the line. Which one has to move so that all agree?
 wrong-goal: Line {line} runs after your move, but {goal}.
     -> There are two ways to end with everything on one device. Which one does the exercise ask for?
 """

@@ -59,9 +59,7 @@ not-two-numbers: `evaluate_batch` returns {found}, but it should return a float 
 weights-dropped: The loss that `evaluate_batch` returns is the one without class weights.
     -> Which loss do you call: the argument, or one that you created?
 wrong-loss: The loss that `evaluate_batch` returns is not the loss of the whole batch.
-    -> What do you pass to `loss`? It needs the output of the network and the labels, both
-    unchanged.
+    -> What do you pass to `loss`? It needs the network's output and the labels, both unchanged.
 wrong-count: {right} of {total} predictions are correct, but `evaluate_batch` counts {found}.
-    -> The network's prediction for an image is the class with the highest score. Which dimension of
-    the scores corresponds to the classes?
+    -> The prediction is the class with the highest score. Which dimension has the classes?
 """

@@ -34,10 +34,8 @@ side_effects = {"input-changed": STANDARD["input-changed"]}
 mistakes = {"wrong-rows": True}
 costs = {"copies-more": lambda f: (n := copied(f)) > f.case.few and {"bytes": n, "rows": 5}}
 hints = """
-copies-more: For {rows} rows, your function copies {bytes:,} bytes to {device}. The rows take
-    {few:,} bytes.
-    -> The line uses a small index and a large table. Which of the two do you move, and when do you
-    move the rows?
+copies-more: Your function copies {bytes:,} bytes to {device}, but the {rows} rows take {few:,}.
+    -> The index is small, the table is large. Which do you move, and when do you move the rows?
 result-elsewhere: `extra` is on {given}, but the result of `build_batch` is on {found}.
     -> On which device should the result be, and which argument is already there?
 not-a-batch: `build_batch` returns {found}, but it should return a tensor of shape {shape}.

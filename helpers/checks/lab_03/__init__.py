@@ -10,17 +10,14 @@ lab = Lab(
     hints="""
     not-a-module: `{name}(...)` returns {what}, which is not an `nn.Module`.
         -> Fix the given class and keep its first two lines.
-    different-scores: For the same input, `{name}` does not return the numbers that the given class
-        returns.
+    different-scores: For the same input, `{name}` returns other numbers than the given class.
         -> The given class computes the right result. Change only where tensors are kept or created.
     state-not-moved: The network is on {wanted}, but `{entry}` in the optimizer's state is still on
         {found}: the next step mixes the two devices.
-        -> The network knows nothing about its optimizer. What moves each state tensor to the device
-        of its parameter?
+        -> The network does not know its optimizer. What moves state to its parameter's device?
         see: Gradients and the optimizer
     net-moved: After `{name}`, the network is on {found}. It was on {given} and should stay there.
-        -> A network moves in place, for all code that uses it. What else can you move to its
-        device?
+        -> A network moves in place for all code that uses it. What else can move to its device?
         see: Modules move in place, tensors do not
     """,
 )

@@ -69,8 +69,7 @@ parameters-missing: Some of the network's parameters are on {missing}, but your 
 buffers-missing: Some of the network's buffers are on {missing}, but your set has {found}.
     -> The running means of batch normalization are not parameters. How do you iterate over them?
 state-missing: Some of the optimizer's state is on {missing}, but your set has {found}.
-    -> `optimizer.state` maps each parameter to another dictionary. Do you look at all of its
-    values?
+    -> `optimizer.state` maps each parameter to another dictionary. Do you look at all values?
     see: Gradients and the optimizer
 too-many: None of the network's {kind} is on {extra}, but your set for them contains it.
     -> What else do you count as {kind}?

@@ -58,13 +58,11 @@ side_effects = {
 mistakes = {"different-scores": True}
 hints = """
 plain-tensor: After `net.to(...)`, `net.{name}` is still on {found}: the module does not move it.
-    -> To the module, it is a plain attribute. Which kinds of tensors does a module register, and
-    which kind is this one?
+    -> It is a plain attribute. Which kinds of tensors does a module register, and which is this?
 hidden-layers: The module does not know the layers in `net.{name}`: it does not look inside {what}.
     -> They would not be moved, trained or saved. torch has a container for layers.
 not-saved: `{name}` is not in `net.state_dict()`, so it would not be saved.
-    -> Keep the given names. Where does your class keep this tensor, and how is it registered with
-    the module?
+    -> Keep the given names. Where do you keep this tensor, and how is it registered?
 mean-is-learned: After a training step, `mean` has changed: the optimizer updates it.
     -> It should move and be saved, but not be learned. What does torch call such a tensor?
 not-learned: After a training step, `{name}` has not changed: no optimizer receives it.

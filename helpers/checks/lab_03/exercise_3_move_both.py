@@ -3,7 +3,7 @@
 import torch
 
 from helpers.checks.lab_03.shared import build, contents, differing, left_behind
-from helpers.checks.plain import plain
+from helpers.checks.plain import first, plain
 
 answers = "move_both(net, optimizer, device)"
 points = 3
@@ -28,20 +28,19 @@ def collect(call, case, move_both):
 
 side_effects = {
     "net-not-moved": lambda f: left_behind(f.weights | f.buffers, f.case.wanted),
-    "weights-changed": lambda f: differing(f, "weights") or differing(f, "buffers"),
     "state-lost": lambda f: (
         (lost := f.earlier["state"].keys() - f.state) and {"entry": min(lost).split()[1]}
     ),
     "state-not-moved": lambda f: left_behind(f.state, f.case.wanted),
-    "state-changed": lambda f: differing(f, "state"),
+    "numbers-changed": lambda f: first(
+        differing(f, part) for part in ("weights", "buffers", "state")
+    ),
 }
 hints = """
 net-not-moved: You asked for {wanted}, but after `{name}` the network is on {found}.
     -> Move the network that was passed in, to the device that was passed in.
 state-lost: `{entry}` is no longer in the optimizer's state.
     -> A new optimizer starts with an empty state. You can move the state of the existing one.
-state-changed: After the move, `{entry}` in the optimizer's state contains different numbers.
+numbers-changed: After the move, `{entry}` contains different numbers.
     -> Move the values without changing them. What did you put in their place?
-weights-changed: After the move, the network's weights are different.
-    -> A move changes where the numbers are. What else does your function do to them?
 """

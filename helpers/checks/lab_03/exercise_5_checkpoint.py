@@ -48,35 +48,28 @@ def collect(call, case, save_checkpoint, load_checkpoint):
 
 
 errors = {
-    "whole-objects": lambda f: f.name == "torch.load" and f.error.values,
-    "needs-its-gpu": lambda f: f.case.count < 2 and "CUDA" in f.error.text and f.error.values,
+    "whole-objects": lambda f: f.name == "torch.load",
+    "needs-its-gpu": lambda f: f.case.count < 2 and "CUDA" in f.error.values["error"],
 }
 side_effects = {
     "mode-not-restored": lambda f: f.before != f.after,
     "net-moved": lambda f: f.net.devices != [f.given] and {"found": f.net.devices[0]},
-    "weights-not-loaded": lambda f: differing(f, "weights"),
-    "buffers-not-restored": lambda f: differing(f, "buffers"),
+    "net-not-restored": lambda f: differing(f, "weights") or differing(f, "buffers"),
     "optimizer-not-restored": lambda f: differing(f, "state"),
     "state-not-moved": lambda f: left_behind(f.state, f.case.wanted),
     "wrong-epoch": lambda f: f.value != f.case.epoch,
 }
 hints = """
-needs-its-gpu: On a machine with {gpus}, `load_checkpoint` cannot read what was saved on {saved}: it
-    raises {error}.
-    -> The file stores the device of each tensor. Which argument of `torch.load` maps them to
-    another device?
+needs-its-gpu: With {gpus}, `load_checkpoint` cannot read what was saved on {saved}: {error}.
+    -> The file stores each tensor's device. Which argument of `torch.load` maps it to another?
 whole-objects: `torch.load(path, weights_only=True)` cannot read the file: {error}.
-    -> A whole module or optimizer is a pickled Python object. Which method returns its contents as
-    tensors and numbers?
-weights-not-loaded: After `load_checkpoint`, the network does not have the weights that were saved.
-    -> Loading the file gives you a dictionary. Which method copies its contents into the network?
-buffers-not-restored: The weights are restored, but the buffer `{name}` is not.
+    -> A module or optimizer is a pickled object. Which method returns its tensors and numbers?
+net-not-restored: After `load_checkpoint`, `{name}` of the network is not what was saved.
     -> A network's state is more than its parameters. What do you save, and what do you load?
 optimizer-not-restored: The network is restored, but `{entry}` in the optimizer's state is not.
     -> An optimizer has a state dictionary too. Is it in the file, and do you load it?
 wrong-epoch: Epoch {epoch} was saved, but `load_checkpoint` returns {found}.
     -> Store the number in the file, and return it from there.
 mode-not-restored: `net.training` was {before} before the call and is {after} after it.
-    -> The caller may want to continue training. `net.training` tells you the mode at the start;
-    what do you do with it at the end?
+    -> The caller may go on training. `net.training` is the mode at the start: do you restore it?
 """

@@ -9,11 +9,10 @@ lab = Lab(
     section="How good is it?",
     hints="""
     keeps-gradients: Gradients were tracked during the evaluation of the network.
-        -> Evaluation needs no gradients. Which block turns gradient tracking off, and is the call
-        to the network inside it?
-    many-fetches: For {batches} batches, your function reads values from the GPU {fetched} times;
-        {enough}.
-        -> Which line in your loop turns a tensor into a Python number, or copies it to the CPU? The
-        sum can stay on the device of the predictions.
+        -> Which block turns gradient tracking off, and is the call to the network inside it?
+    many-fetches: For {batches} batches, you read from the GPU {fetched} times; once is enough.
+        -> Which line in your loop turns a tensor into a Python number, or copies it to the CPU?
+        `bincount` and `x[mask]` read from the GPU too. The sum can stay on the device of the
+        predictions.
     """,
 )

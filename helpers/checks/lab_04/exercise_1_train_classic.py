@@ -4,7 +4,6 @@ import torch
 from torch.nn import functional as F
 
 from helpers.checks.plain import PlainModule, are_close
-from helpers.language import translate
 from helpers.networks import ClassicNet
 from simulated_cuda import visible_devices
 
@@ -44,45 +43,35 @@ def train(case):
     return list(net.parameters())
 
 
-errors = {
-    "needs-a-gpu": lambda f: (
-        f.case.gpus == 0 and {"what": translate("raises {error}", error=f.error.line)}
-    )
-}
+errors = {"needs-a-gpu": lambda f: f.case.gpus == 0 and {"error": f.error.values["error"]}}
 returns = ("not-the-network", lambda value, case: isinstance(value, PlainModule))
 side_effects = {
-    "net-on-cpu": lambda f: f.case.gpus and "cpu" in f.value.devices and {"found": "cpu"},
-    "trained-on-cpu": lambda f: f.case.gpus and "cpu" in f.devices and {"found": "cpu"},
+    "on-the-cpu": lambda f: f.case.gpus and "cpu" in {*f.value.devices, *f.devices},
     # Reading the loss copies four or eight bytes.
     "copied-back": lambda f: (
         (size := sum(copy.bytes for copy in f.copies if copy.source != "cpu" and copy.bytes > 8))
         and {"bytes": size}
     ),
-    "not-trained": lambda f: are_close(f.net, build(f.case)[0].parameters()),
     "evaluation-mode": lambda f: False in f.modes,
-    "different-training": lambda f: not are_close(f.value, train(f.case), 2e-3, 2e-5),
+    # The network that was passed in is trained too, not only a copy of it.
+    "different-training": lambda f: (
+        not are_close(f.value.weights + f.net.weights, 2 * train(f.case), 2e-3, 2e-5)
+    ),
 }
 hints = """
 not-the-network: `train_classic` returns {what}, but it should return the trained network.
     -> What does the given script return? Keep that line.
     see: The classic script, on the CPU
-net-on-cpu: There is a GPU, but the returned network is on {found}.
+on-the-cpu: There is a GPU, but the network is trained or returned on the CPU.
     -> Which line decides where the computation runs, and what is the value of `device` there?
-trained-on-cpu: The returned network is on the GPU, but it was trained on {found}.
-    -> When does the network have to be on the GPU: before the first batch, or after the last?
-needs-a-gpu: On a machine without a GPU, `train_classic` {what}.
-    -> Choose the device inside the function by asking what this machine has. No other line should
-    name a device.
+needs-a-gpu: On a machine without a GPU, `train_classic` raises {error}.
+    -> In the function, ask which device this machine has. No other line should name a device.
 copied-back: Your loop copies {bytes} bytes from the GPU back to the CPU.
-    -> On which device does the loss compare predictions and labels? Which of the two has to move so
-    that this is the GPU?
+    -> Where does the loss compare predictions and labels? Which has to move so that it is the GPU?
 evaluation-mode: Your function trains the network in evaluation mode.
     -> Three edits are enough, and none of them changes the mode. Which line does?
-different-training: The trained network's weights differ from those that the given script would
-    learn.
+different-training: The trained weights differ from those that the given script would learn.
     -> Three edits are enough, and none of them changes what is computed. Compare the rest with the
     script: the optimizer, the order of the lines, the number of batches.
     see: The classic script, on the CPU
-not-trained: The network has the same weights as before the training.
-    -> Which parameters did the optimizer receive, and are they those of the network that you call?
 """

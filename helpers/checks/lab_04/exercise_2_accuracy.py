@@ -40,26 +40,17 @@ wrong_outcomes = {
 mistakes = {"wrong-fraction": lambda f: {"correct": round(f.right * f.case.images)}}
 hints = """
 not-a-number: `accuracy` returns {what}, but it should return a plain Python number from 0 to 1.
-    -> A tensor with one number in it is still a tensor on its device. Which method returns the
-    number?
+    -> A tensor with one number is still a tensor on its device. Which method returns the number?
 net-moved: The network was on {before}, but it was called on {after}.
-    -> A module moves in place, for everybody who uses it. What should move instead, and to which
-    device?
-train-mode: The network was in training mode during the evaluation: its dropout set half of its
-    inputs to zero.
-    -> A module has two modes. Which method switches to evaluation, and where does that line have to
-    be?
+    -> A module moves in place, for everybody who uses it. What should move instead, and where?
+train-mode: During the evaluation, the network was in training mode, so its dropout was on.
+    -> Which method switches to evaluation mode, and where does that line have to be?
 mode-not-restored: `net.training` was {before} before the call and is {after} after it.
-    -> The caller may want to continue training. `net.training` tells you the mode at the start;
-    what do you do with it at the end?
-gradients-left-off: After the call, torch no longer tracks gradients: the caller cannot train
-    anymore.
-    -> A setting stays until somebody changes it back. Which block turns gradients off only for the
-    lines inside it?
-mean-of-means: Your result is the mean of the accuracies of the batches. The last batch is smaller
-    than the others, so its images have too much weight.
+    -> The caller may go on training. `net.training` is the mode at the start: do you restore it?
+gradients-left-off: After the call, torch no longer tracks gradients: nothing can be trained.
+    -> A setting stays until it is changed back. Which block turns gradients off only for its lines?
+mean-of-means: Your result is the mean of the batches' accuracies: a smaller batch counts too much.
     -> Which two counts do you need for the accuracy over all images?
-wrong-fraction: The network classifies {correct} of {images} images correctly, but `accuracy`
-    returns {found:.4g}.
+wrong-fraction: {correct} of {images} images are correct, but `accuracy` returns {found:.4g}.
     -> Try it by hand on a batch of two images: what are the predictions, and which are correct?
 """

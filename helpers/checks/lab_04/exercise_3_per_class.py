@@ -3,7 +3,6 @@
 from helpers.checks.exercise import Case
 from helpers.checks.lab_04.shared import COSTS, count_confusion, draw_pairs, evaluate
 from helpers.checks.plain import first, is_close, is_number
-from helpers.language import translate
 
 answers = "per_class(net, batches)"
 points = 3
@@ -27,9 +26,9 @@ def cases(draw):
         yield case
 
 
-def right(case, axis=1):
+def right(case):
     table = count_confusion(case)
-    return (table.diagonal() / table.sum(axis)).tolist()
+    return (table.diagonal() / table.sum(1)).tolist()
 
 
 def wrong_fraction(f):
@@ -45,22 +44,15 @@ returns = (
     "not-ten-numbers",
     lambda value, case: isinstance(value, list) and [*map(is_number, value)] == [True] * 10,
 )
-wrong_outcomes = {"divided-by-predictions": lambda case: right(case, axis=0)}
 mistakes = {
     "wrong-fraction": wrong_fraction,
-    "empty-class": lambda f: {"what": translate("returns {value}", value=f.value[f.case.label])},
+    "empty-class": lambda f: {"found": f.value[f.case.label]},
 }
 hints = """
 not-ten-numbers: `per_class` returns {what}, but it should return a list of ten Python numbers.
     -> Return one plain number per class, in the order of the classes.
-empty-class: There is no image of class {label}, and for that class `per_class` {what}; it should
-    return nan.
-    -> Zero divided by zero is not a number. What does a tensor return for 0 / 0, and what does
-    Python do?
-divided-by-predictions: You divide by how often the network *predicts* a class. Divide by how many
-    images *are* of the class.
-    -> In the table of true classes against predictions: along which axis do you sum?
-wrong-fraction: For class {label}, `per_class` returns {found:.3g}; {correct} of {images} images are
-    correct.
+empty-class: For class {label}, without images, `per_class` returns {found}; it should return nan.
+    -> Zero divided by zero is not a number. What do a tensor and Python return for 0 / 0?
+wrong-fraction: For class {label}, you return {found:.3g}; {correct} of {images} images are correct.
     -> Work out by hand what a batch of three images should add to your counts.
 """

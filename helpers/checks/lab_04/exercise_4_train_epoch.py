@@ -77,24 +77,15 @@ side_effects = {
 hints = """
 evaluation-mode: The network was in evaluation mode and was trained in that mode, so its BatchNorm
     did not update its running statistics.
-    -> Do not rely on the mode that the network happens to be in. Which line says that training
-    starts?
-gradients-pile-up: Each step uses the sum of the gradients of all batches so far, not only those of
-    its own batch.
-    -> `backward` adds to the existing gradients. How often do you clear them, and how often is that
-    needed?
-keeps-the-graph: `train_epoch` returns {what}, but it should return the mean loss as a Python
-    number.
-    -> A tensor that requires a gradient keeps the graph it was computed from. What turns it into a
-    plain number?
-graph-kept: The total is a plain number only at the end: until then, it keeps the computation graph
-    of every batch in memory.
-    -> A sum of tensors that require gradients requires a gradient too. What do you have to add up
-    instead?
+    -> Do not rely on the network's current mode. Which line says that training starts?
+gradients-pile-up: Each step uses the sum of the gradients of all batches so far.
+    -> `backward` adds to the existing gradients. When do you clear them, and when must you?
+keeps-the-graph: `train_epoch` returns {what}, but the mean loss should be a Python number.
+    -> A tensor that requires a gradient keeps its graph. What turns it into a plain number?
+graph-kept: Until the end, your total keeps the computation graph of every batch in memory.
+    -> A sum of tensors that require gradients requires one too. What do you have to add up instead?
 wrong-loss: The mean loss over all images is {exact:.4f}, but `train_epoch` returns {found:.4f}.
     -> Print what you add after each batch, and what you divide by at the end.
-different-steps: After the epoch, the network's weights differ from those after one correct step per
-    batch.
-    -> Take one step per batch, with the given optimizer, in the order of the batches. What does
-    your loop do differently?
+different-steps: The weights differ from those after one correct step per batch.
+    -> Take one step per batch, with the given optimizer, in order. What does your loop do instead?
 """

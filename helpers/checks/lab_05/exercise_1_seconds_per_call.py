@@ -61,22 +61,15 @@ mistakes = {
 hints = """
 not-a-number: `seconds_per_call` returns {what}, but it should return a number of seconds.
     -> Return one plain number, in seconds.
-runs-ignored: `call` was called {calls} times in total for `runs` = 1, and just as often for `runs`
-    = 5.
+runs-ignored: `call` was called {calls} times for `runs` = 1, and just as often for `runs` = 5.
     -> The caller decides how many calls are timed. Which number does your loop use?
-not-waited: Your result is {found:.1f} ms. The device works for {exact:.1f} ms on each call, but
-    `call` returns before that work is done.
-    -> You measured how long it takes to launch the work. What has to happen between the call and
-    the second reading of the clock?
+not-waited: Your result is {found:.1f} ms, but the device works for {exact:.1f} ms after the call.
+    -> You measured only the launch. What has to happen before the second reading of the clock?
 sleeps: `seconds_per_call` calls `time.sleep`: it waits for a fixed time, not for the device.
-    -> A fixed time is too short for some work and too long for other work. Which call returns as
-    soon as the device is done?
-no-warm-up: Your result is {found:.1f} ms, which includes the very first call. Later calls take
-    {exact:.1f} ms.
-    -> The first call includes work that happens only once. Where does that call happen in your
-    function?
-not-the-median: The runs took {runs} ms, but `seconds_per_call` returns {found:.1f} ms, which is not
-    their median.
+    -> A fixed time is too short or too long. Which call returns as soon as the device is done?
+no-warm-up: Your result, {found:.1f} ms, includes the first call. Later calls take {exact:.1f} ms.
+    -> The first call includes work that happens only once. Where is that call in your function?
+not-the-median: The runs took {runs} ms, but you return {found:.1f} ms, which is not their median.
     -> One unusually slow or fast run should not change the result. Time each run separately.
 wrong-time: `seconds_per_call` returns {found:.1f} ms for a call of {exact:.1f} ms.
     -> What happens between the two readings of the clock, apart from one call and waiting for it?

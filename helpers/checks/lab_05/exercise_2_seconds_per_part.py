@@ -60,17 +60,13 @@ mistakes = {
     "wrong-mean": wrong_part,
 }
 hints = """
-not-the-parts: `seconds_per_part` returns {what}, but it should return a dictionary with a number of
-    seconds for each of {names}.
+not-the-parts: `seconds_per_part` returns {what} instead of a dictionary of seconds for {names}.
     -> Its keys are the keys of `parts`. Which value belongs to each of them?
 wrong-order: Your function calls {found} in this order, but a step is {names}.
-    -> The backward pass needs the forward pass of the same step. Which of your loops is inside the
-    other?
-steps-miscounted: For one step that does not count and {steps} that do, each part should be called
-    {expected} times; it was called {found} times.
+    -> The backward pass needs the forward pass of its step. Which loop is inside the other?
+steps-miscounted: For {steps} counted steps, each part is called {expected} times, not {found}.
     -> The first step runs but is not counted. How many steps run in total?
-counted-in-another-part: Your result for `{part}` is {found:.1f} ms, but the device works on it for
-    {exact:.1f} ms.
+counted-in-another-part: For `{part}`, you get {found:.1f} ms, but it takes {exact:.1f} ms.
     -> A part that only launches work returns at once, and its time is then counted for the next
     part that waits. After which parts do you have to wait?
 wrong-mean: `{part}` takes {exact:.1f} ms per step on average, but your result is {found:.1f} ms.

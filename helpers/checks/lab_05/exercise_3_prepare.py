@@ -3,6 +3,7 @@
 import random
 import sys
 import time
+from contextlib import nullcontext
 
 import torch
 
@@ -55,7 +56,7 @@ def collect(call, case, prepare):
         # New images in one round, and in another one those of the last round.
         for inputs, chosen in zip((images, images, images.roll(1, 0)), case.chosen, strict=True):
             start = clock()
-            facts = call(prepare, inputs, chosen.clone(), watch=False)
+            facts = call(prepare, inputs, chosen.clone(), within=nullcontext())
             middle = clock()
             slow_prepare(inputs, chosen)
             ratios.append((clock() - middle) / max(middle - start, 1e-6))
@@ -92,8 +93,7 @@ hints = """
 not-a-batch: `prepare` returns {found}, but it should return a float32 tensor of shape {shape}.
     -> Your result should equal that of the slow function. Compare the two on a few images.
 different-images: The batch does not hold the chosen images in the given order.
-    -> `chosen` is not sorted and can name an image twice. What does indexing with a tensor of
-    indices return?
+    -> `chosen` is not sorted and can name an image twice. What does a tensor as an index return?
 different-numbers: The numbers of the batch go from {low:.3g} to {high:.3g}; those of the slow
     function go from -1 to 1.
     -> Print both batches for an image that is all 0 and one that is all 255. What happens to a byte

@@ -35,28 +35,14 @@ def is_pair(value, case):
 
 returns = ("not-a-pair", is_pair)
 mistakes = {
-    "last-batch-lost": lambda f: (
-        f.value[0] < f.right[0]
-        and {"found": f.value[0], "left": f.case.images - f.value[0] * f.case.batch}
-    ),
-    "too-many-steps": lambda f: f.value[0] > f.right[0] and {"found": f.value[0]},
-    "no-limit": lambda f: f.value[1] > f.case.limit and {"found": f.value[1]},
+    "wrong-steps": lambda f: f.value[0] != f.right[0] and {"found": f.value[0]},
     "wrong-rate": lambda f: {"found": f.value[1]},
 }
 hints = """
-not-a-pair: `plan` returns {what}, but it should return a pair: the number of steps, an int, and the
-    learning rate.
+not-a-pair: `plan` returns {what} instead of a pair: the steps, an int, and the learning rate.
     -> Return two values, separated by a comma.
-last-batch-lost: For {images} images in batches of {batch}, you plan {found} steps, which leaves
-    {left} images out.
-    -> The last batch of an epoch may be smaller than the others, and it still needs a step.
-too-many-steps: For {images} images in batches of {batch}, you plan {found} steps; the last of them
-    has no images.
-    -> Try numbers that divide without a remainder.
-no-limit: For batches of {batch}, your learning rate is {found:g}; the limit is {limit:g}.
-    -> Above some learning rate, training becomes unstable. Which of the two numbers do you return
-    then?
-wrong-rate: For batches of {batch}, your learning rate is {found:g}. It is {base:g} for batches of
-    {base_batch}.
-    -> By which factor does the batch size grow? The rate grows by the same factor, up to the limit.
+wrong-steps: For {images} images in batches of {batch}, you plan {found} steps.
+    -> A smaller last batch needs a step too. What if there is no remainder?
+wrong-rate: For batches of {batch}, your rate is {found:g}; for {base_batch}, it is {base:g}.
+    -> By which factor does the batch size grow? So does the rate, up to the limit {limit:g}.
 """

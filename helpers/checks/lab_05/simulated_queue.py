@@ -1,12 +1,10 @@
 """A simulated device and clock: times do not depend on how busy the machine is."""
 
-import datetime
 import inspect
 import threading
 import time
 import timeit
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from unittest.mock import patch
 
 import torch
@@ -20,25 +18,23 @@ class Queue:
     """A device that processes its work in order, and the clock of the program that launches it."""
 
     def __init__(self):
-        self.seconds = self.busy_seconds = self.idle_from = 0.0
+        self.seconds = self.idle_from = 0.0
         self.slept = self.was_queried = False
 
     def compute(self, seconds):
         self.seconds += seconds
-        self.busy_seconds += seconds
 
     def sleep(self, seconds):
         self.slept = True
         self.seconds += seconds
 
     def launch(self, seconds):
-        self.compute(LAUNCH_SECONDS)
+        self.seconds += LAUNCH_SECONDS
         self.idle_from = max(self.idle_from, self.seconds) + seconds
 
-    def read(self, name):
-        self.compute(READ_SECONDS)
-        seconds = self.busy_seconds if name[:2] in ("pr", "th") else self.seconds
-        return round(1e9 * seconds) if name.endswith("_ns") else seconds
+    def read(self):
+        self.seconds += READ_SECONDS
+        return self.seconds
 
 
 class Event:
@@ -49,11 +45,10 @@ class Event:
 
     def record(self, stream=None):
         self.reached = max(self.queue.idle_from, self.queue.seconds)
-        return self
 
     def query(self):
         self.queue.was_queried = True
-        self.queue.compute(QUERY_SECONDS)
+        self.queue.seconds += QUERY_SECONDS
         return self.queue.seconds >= self.reached
 
     def synchronize(self):
@@ -69,8 +64,8 @@ class Event:
 def simulated(queue, function):
     """Make clocks, `sleep`, events and synchronization in this thread those of the queue.
 
-    What the module of `function` imported from `time`, `timeit` and `datetime` is replaced too, and
-    the defaults of its functions. Without a GPU, synchronization raises an error.
+    What the module of `function` imported from `time` and `timeit` is replaced too. Without a GPU,
+    synchronization raises an error.
     """
     thread = threading.get_ident()
 
@@ -81,34 +76,25 @@ def simulated(queue, function):
     def synchronize(*args):
         if not torch.cuda.is_available():
             raise RuntimeError("this machine has no GPU to wait for")
-        Event(queue).record().synchronize()
+        queue.seconds = max(queue.seconds, queue.idle_from)
 
-    day = datetime.datetime
-    now = replace(day.now, lambda tz=None: day.fromtimestamp(queue.read("time"), tz))
-    new = {id(day): type("datetime", (day,), {"now": lambda tz=None: now(tz)})}
-    new[id(time.sleep)] = replace(time.sleep, queue.sleep)
-    for clock in ("perf_counter", "monotonic", "time", "process_time", "thread_time"):
-        for name in (clock, clock + "_ns"):
-            real = getattr(time, name)
-            new[id(real)] = replace(real, partial(queue.read, name))
-    names = getattr(inspect.unwrap(function), "__globals__", {})
-    functions = [*filter(inspect.isfunction, [function, *names.values()])]
-    functions += [timeit.Timer.__init__, timeit.timeit, timeit.repeat]
-    tables = [vars(time), vars(timeit), vars(datetime), names]
-    tables += [each.__kwdefaults__ or {} for each in functions]
+    new = {id(time.sleep): replace(time.sleep, queue.sleep)}
+    for clock in (time.perf_counter, time.monotonic, time.time):
+        new[id(clock)] = replace(clock, queue.read)
+    for clock in (time.perf_counter_ns, time.monotonic_ns, time.time_ns):
+        new[id(clock)] = replace(clock, lambda: round(1e9 * queue.read()))
     wait, event = {"synchronize": synchronize}, {"Event": lambda *args, **options: Event(queue)}
-    stream = {"query": lambda stream: Event(queue).record().query()}
-    stream["record_event"] = lambda stream, event=None: (event or Event(queue)).record()
     patches = [(torch.cuda, wait | event), (torch.accelerator, wait), (torch, event)]
-    patches.append((torch.cuda.Stream, wait | stream))
-    for each in functions:
-        defaults = tuple(new.get(id(value), value) for value in each.__defaults__ or ())
-        patches.append((each, {"__defaults__": defaults or None}))
+    patches.append((torch.cuda.Stream, wait))
+    for each in (timeit.Timer.__init__, timeit.timeit, timeit.repeat):  # their default timer
+        defaults = tuple(new.get(id(value), value) for value in each.__defaults__)
+        patches.append((each, {"__defaults__": defaults}))
+    names = getattr(inspect.unwrap(function), "__globals__", {})
     with ExitStack() as stack:
         for owner, values in patches:
             stack.enter_context(patch.multiple(owner, **values))
-        for table in tables:
-            for name in [name for name, value in table.items() if id(value) in new]:
-                stack.callback(table.__setitem__, name, table[name])
-                table[name] = new[id(table[name])]
+        for table in (vars(time), vars(timeit), names):
+            for name, real in [(name, x) for name, x in table.items() if id(x) in new]:
+                stack.callback(table.__setitem__, name, real)
+                table[name] = new[id(real)]
         yield

@@ -43,9 +43,7 @@ hints = """
 not-a-mirror: One of the returned images is neither the original nor its horizontal mirror image.
     -> Which of the four dimensions is the horizontal one? Try an image with a single white pixel.
 wrong-fraction: Of {count} images, {mirrored} were mirrored, but it should be about half of them.
-    -> Draw as many random numbers as there are images, and look at how many of them select an
-    image.
+    -> Draw one random number for each image, and look at how many of them select an image.
 always-half: In each of {calls} calls, exactly half of the {count} images were mirrored.
-    -> If each image is mirrored independently of the others, their number changes from call to
-    call. How do you choose them?
+    -> If images are mirrored independently, their number changes. How do you choose them?
 """

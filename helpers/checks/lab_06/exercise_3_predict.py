@@ -57,11 +57,8 @@ training-mode: The network was called in training mode.
     -> Predictions are made in evaluation mode. Which method switches to it?
 tracks-gradients: Gradients were tracked during the prediction.
     -> Prediction needs no gradients. Which block turns gradient tracking off?
-gradients-left-off: After the call, torch no longer tracks gradients: the caller cannot train
-    anymore.
-    -> A setting stays until somebody changes it back. Which block turns gradients off only for the
-    lines inside it?
-different-logits: The logits are not the mean of those for the images and those for their mirror
-    images.
+gradients-left-off: After the call, torch no longer tracks gradients: nothing can be trained.
+    -> A setting stays until it is changed back. Which block turns gradients off only for its lines?
+different-logits: The logits are not the mean of those for the images and their mirror images.
     -> Compute both by hand for a batch of one image, and compare.
 """

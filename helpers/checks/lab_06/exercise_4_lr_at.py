@@ -24,7 +24,6 @@ def right(case):
     return case.peak_lr * (case.num_steps - case.step) / (case.num_steps - case.warmup_steps)
 
 
-errors = {"divides-by-zero": lambda f: "ZeroDivisionError" in f.error.types}
 returns = ("not-a-rate", lambda value, case: is_number(value))
 mistakes = {
     "wrong-warmup": lambda f: f.case.step < f.case.warmup_steps,
@@ -33,10 +32,6 @@ mistakes = {
 hints = """
 not-a-rate: `lr_at` returns {found}, but it should return a number.
     -> The learning rate at one step is one plain number.
-divides-by-zero: With `warmup_steps` = {warmup_steps} and `num_steps` = {num_steps}, `lr_at` divides
-    by zero at step {step}.
-    -> If `warmup_steps` is 0, the learning rate starts at its peak. Which of your two lines runs
-    then?
 wrong-warmup: At step {step} of a warmup of {warmup_steps} steps, the learning rate is {found:.4g};
     it should be on a straight line from 0 at step 0 to {peak_lr:.4g} at step {warmup_steps}.
     -> Which fraction of the warmup is done at this step?

@@ -37,13 +37,11 @@ mistakes = {
 }
 hints = """
 not-one-loss: `smoothed_loss` returns {found}, but it should return a tensor with one number.
-    -> Return one loss for the whole batch, still as a tensor, so that you can call `backward` on
-    it.
+    -> Return one loss for the whole batch, as a tensor, so that you can call `backward`.
 no-gradient: No gradient flows from your loss to the logits.
     -> `.item()`, `.detach()` and a new tensor made from numbers all cut the graph.
 overflows: For logits of several hundred, your loss is {found}.
-    -> A probability too small for its dtype becomes 0, and its logarithm is infinite. Which
-    function of torch does both steps at once?
+    -> A tiny probability becomes 0, its logarithm infinite. Which function does both steps at once?
 different-loss: For a smoothing of {smoothing:g} and {classes} classes, your loss is {found:.4f}.
     -> Write down the target of one image by hand, with three classes. Does it sum to 1?
 """

@@ -80,27 +80,19 @@ side_effects = errors | {
     "images-changed": lambda f: first(
         not is_equal(f.own[what], f.case[what]) and {"what": what} for what in ("images", "labels")
     ),
-    "not-trained": lambda f: all(map(torch.equal, f.net.weights, make_net().parameters())),
     "old-gradients": lambda f: f.stale,
     "sorted": is_sorted,
     "too-low": too_low,
 }
 hints = """
-too-many-passes: Your training used more than {allowed} images: {epochs} passes over {count} images
-    are allowed.
+too-many-passes: You used more than {allowed} images: {epochs} passes over {count} are allowed.
     -> More passes are not the solution here. How could each step learn more?
 images-changed: After the call, the caller's `{what}` have changed.
     -> Training should leave its data as they are. Which line writes to them?
-not-trained: After the call, the network that was passed in has the weights it had before.
-    -> The network is trained in place. Which parameters does your optimizer have, and do you call
-    its `step`?
-old-gradients: Your steps also use the gradients of earlier batches, which earlier steps have
-    already used.
+old-gradients: Your steps also use gradients that earlier steps have already used.
     -> `backward` adds to the existing gradients. When do you have to clear them?
-sorted: The images are sorted by class, and nearly all of your batches have images of one class
-    only.
-    -> A step that sees one class unlearns the others. In which order should an epoch visit the
-    images?
+sorted: The images are sorted by class, and nearly all of your batches have only one class.
+    -> A step with one class unlearns the others. In which order should an epoch visit the images?
 too-low: {accuracy:.0%} of the new images are classified correctly; {wanted:.0%} are required.
     -> Print the mean loss after each pass. Does it fall, fluctuate, or stay the same?
 """

@@ -2,12 +2,4 @@
 
 from helpers.checks.exercise import Lab
 
-lab = Lab(
-    __name__,
-    "07_what_fills_gpu_memory",
-    seconds=30,
-    hints="""
-    evaluation-mode: `{name}` switches to evaluation mode, in which dropout is off.
-        -> The network is already in training mode. Which line changes it?
-    """,
-)
+lab = Lab(__name__, "07_what_fills_gpu_memory", seconds=30)

@@ -43,8 +43,9 @@ def right(case, size=allocated_size):
 
 returns = ("not-an-int", lambda value, case: is_int(value))
 side_effects = {
-    "net-moved": lambda f: f.net.devices != ["cpu"] and {"found": f.net.devices[0]},
-    "trained-changed": lambda f: f.frozen != (2 if f.case.kind == "frozen" else 0),
+    "net-changed": lambda f: (
+        f.net.devices != ["cpu"] or f.frozen != (2 if f.case.kind == "frozen" else 0)
+    ),
 }
 mistakes = {
     "not-rounded": lambda f: f.value == right(f.case, int) and {"expected": f.right},
@@ -56,20 +57,15 @@ mistakes = {
 hints = """
 not-an-int: `training_bytes` returns {found}, but a number of bytes is an `int`.
     -> Use `//` to divide, and return the number itself.
-not-rounded: With {states} states, {expected} bytes are allocated, but you return {found}: the bytes
-    without rounding.
+not-rounded: With {states} states, {expected} bytes are allocated. You return {found}: not rounded.
     -> In which multiples does PyTorch allocate GPU memory?
     see: Weights
-net-moved: After `training_bytes`, the network is on {found}. It was on the CPU and should stay
-    there.
-    -> You can compute the bytes from the tensors' sizes, without a GPU.
-trained-changed: After `training_bytes`, `requires_grad` of a parameter is different from before.
+net-changed: `training_bytes` moves the network or changes the `requires_grad` of a parameter.
     -> The sizes are all that you need. Which line changes the network?
 frozen: This network has parameters with `requires_grad=False`. With {states} states, {expected}
     bytes are allocated, but you return {found}.
     -> Which of the weights, gradients and states does an untrained parameter have?
-buffers: This network has a `BatchNorm1d`. With {states} states, {expected} bytes are allocated, but
-    you return {found}.
+buffers: With `BatchNorm1d` and {states} states, {expected} bytes are allocated, not {found}.
     -> Which tensors of a network are not parameters? Do they have gradients?
 states: The sum is right for an optimizer without states, but with {states} states per parameter,
     {expected} bytes are allocated. You return {found}.

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from helpers.checks.plain import describe, first, is_close, is_number
+from helpers.checks.plain import first, is_close, is_number
 
 answers = "compute_losses(net, batches)"
 points = 2
@@ -29,7 +29,7 @@ def collect(call, case, compute_losses):
     net[2].register_forward_hook(lambda layer, *_: modes.add(layer.training))
     hooks = torch.autograd.graph.saved_tensors_hooks(saved.append, lambda _: None)
     batches = list(zip(case.X.make(), case.y.make(), strict=True))
-    facts = call(compute_losses, net, batches, watch=False, within=hooks)
+    facts = call(compute_losses, net, batches, within=hooks)
     return facts.add(net=net, modes=modes, saved=len(saved))
 
 
@@ -39,10 +39,11 @@ def evaluate(case):
     return [F.cross_entropy(net(X), y).item() for X, y in batches]
 
 
-returns = ("not-a-list", lambda value, case: isinstance(value, list))
+returns = (
+    "not-a-list",
+    lambda x, case: isinstance(x, list) and len(x) == case.count and all(map(is_number, x)),
+)
 side_effects = {
-    "not-one-per-batch": lambda f: len(f.value) != f.case.count and {"found": len(f.value)},
-    "not-numbers": lambda f: first({"found": describe(x)} for x in f.value if not is_number(x)),
     "gradients-off": lambda f: (
         f.gradients_left_off or not all(x.requires_grad for x in f.net.parameters.values())
     ),
@@ -58,12 +59,8 @@ side_effects = {
     "mode-changed": lambda f: {*f.net.modes.values()} != {f.case.before},
 }
 hints = """
-not-a-list: `compute_losses` returns {found}, but it should return a list.
-    -> Start with an empty list, and append to it for each batch.
-not-one-per-batch: There are {count} batches, but the list has {found} losses.
-    -> Which line appends, and how often does it run?
-not-numbers: The list contains {found}, but it should contain Python numbers.
-    -> Which method of a tensor with one element returns its number?
+not-a-list: `compute_losses` should return a list of {count} Python numbers, one per batch.
+    -> Append for each batch. Which method of a tensor with one element returns its number?
 builds-graph: Only numbers are left at the end, but during the loop autograd kept {count} tensors.
     -> `backward` is never called here. How do you tell autograd this in advance?
 in-training-mode: Your losses come from a network in training mode: its dropout is on.
@@ -72,7 +69,6 @@ different-losses: For one batch, the loss in evaluation mode is {wanted}, but yo
     -> Use `F.cross_entropy` of the network's scores, averaged over the batch.
 mode-changed: Before the call, `net.training` was {before}; after the call, it is different.
     -> Keep `net.training` before you change the mode, and restore it with `net.train(...)`.
-gradients-off: After `compute_losses`, gradients are turned off everywhere: the next training step
-    would fail.
+gradients-off: After `compute_losses`, gradients are off: the next training step would fail.
     -> Use a `with` block, which restores the setting at its end.
 """

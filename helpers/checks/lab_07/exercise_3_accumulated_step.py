@@ -67,15 +67,14 @@ mistakes = {
     "different-gradient": True,
 }
 hints = """
-all-activations-kept: The activations of {found} examples were kept at once, but only those of
-    {size} fit.
+all-activations-kept: The activations of {found} examples were kept, but only those of {size} fit.
     -> Which call frees the activations of a part? When does it run?
-many-steps: The optimizer took {found} steps, but it should take one with the gradients of the whole
-    batch.
+many-steps: The optimizer took {found} steps, but it should take one for the whole batch.
     -> Which line is inside the loop and should be after it?
+evaluation-mode: `{name}` switches to evaluation mode, in which dropout is off.
+    -> The network is already in training mode. Which line changes it?
 wrong-scale: With {parts} parts, the gradients are {scale} times those of the whole batch.
-    -> `cross_entropy` is a mean over its part. What turns the sum of these means into the mean of
-    all?
+    -> `cross_entropy` is a mean over its part. What turns these means into the mean of all?
 uneven: The gradients are right if all parts have the same size, but not if the last one is smaller.
     -> How much should a part with one example count, compared with a part with four?
 different-gradient: The step does not match the whole batch's gradient.

@@ -39,12 +39,12 @@ def collect(call, case, checkpointed):
     for number, layer in enumerate(layers):
         layer.register_forward_pre_hook(lambda *_, number=number: runs.append(number))
     meter = PeakMeter(X)
-    facts = call(checkpointed, layers, X, watch=False, within=meter)
+    facts = call(checkpointed, layers, X, within=meter)
     facts.add(kept=sum(meter.bytes.values()), after=X)
     runs.clear()
     if isinstance(facts.result, torch.Tensor) and facts.result.requires_grad:
         facts.add(gradients=differentiate(facts.result, X, layers))
-    return facts.add(recomputed=runs, found=sorted({*runs}), layers=layers)
+    return facts.add(recomputed=runs)
 
 
 def compute(case):
@@ -55,13 +55,11 @@ def compute(case):
 
 returns = ("different-result", lambda value, case: is_tensor(value))
 side_effects = {
-    "evaluation-mode": lambda f: False in f.layers.modes.values(),
     "input-changed": lambda f: f.after.requires_grad != f.case.X.requires_grad,
     "different-result": lambda f: not is_close(f.value, compute(f.case)[0]),
     "no-gradients": lambda f: not f.value.requires_grad,
     "different-gradients": lambda f: not are_close(f.gradients, compute(f.case)[1], 1e-2, 1e-3),
-    "not-all-recomputed": lambda f: len(f.found) < f.case.count,
-    "recomputed-together": lambda f: f.recomputed != list(range(f.case.count))[::-1],
+    "not-recomputed-alone": lambda f: f.recomputed != list(range(f.case.count))[::-1],
     "keeps-more": lambda f: f.kept > f.case.most,
 }
 hints = """
@@ -73,11 +71,8 @@ no-gradients: The result does not require gradients, so nothing can be trained.
     -> The input does not require gradients. Which value of `use_reentrant` handles that?
 different-gradients: The result is right, but the gradients differ from those without checkpoints.
     -> Is every layer called inside `checkpoint`, with nothing detached in between?
-not-all-recomputed: In the backward pass, only layers {found} of {count} ran again.
-    -> Is every layer inside a checkpoint, the first and the last too?
-recomputed-together: In the backward pass, several layers ran again together, so their activations
-    were in memory at the same time.
-    -> How many layers are in one call to `checkpoint`?
+not-recomputed-alone: In the backward pass, these layers ran again, in this order: {recomputed}.
+    -> Each layer should run again alone, the last one first. Is each in its own `checkpoint`?
 keeps-more: After the forward pass, {kept} bytes are kept, but it should be at most {most}.
     -> Does something else, such as a list, hold a tensor?
 """

@@ -30,7 +30,7 @@ def cases(draw):
 def collect(call, case, train):
     net, X, y = (value.to(case.given) for value in build())
     meter = PeakMeter(X, y, *net.parameters())
-    facts = call(train, net, X, y, watch=False, within=meter)
+    facts = call(train, net, X, y, within=meter)
     return facts.add(net=net, peak=meter.peak / 2**20)
 
 
@@ -53,11 +53,9 @@ side_effects = {
 }
 hints = """
 too-much: At its peak, training needs {peak} MiB, but {limit} MiB are available.
-    -> What is the largest part of the peak: activations, gradients or states? Which technique
-    reduces it?
+    -> What is the largest part: activations, gradients or states? Which technique reduces it?
 not-learned: It fits, but the loss went from {before} to {after}. It should be at most half.
-    -> Does every step end with `optimizer.step()`? Are there enough steps, and is the learning rate
-    large enough?
+    -> Does every step end with `optimizer.step()`? Are steps and learning rate large enough?
 net-moved: After `train`, the network is on {found}. It was on {given} and should stay there.
     -> CPU memory counts too, so moving the network does not help.
 different-type: After `train`, the parameters are {found}. They should be `float32` again.

@@ -51,8 +51,7 @@ result-elsewhere: `x` is on {given}, but the result is on {found}.
     -> All the operations you need work on any device.
 dtype-changed: The result has the dtype {found}, but it should be float32, with fewer digits.
     -> `view(torch.int32)` reads the bits as an integer. What reads them as a float again?
-truncated: With {mantissa} bits, {given} becomes {found}: you cut off the bits, and there is a
-    nearer number.
+truncated: With {mantissa} bits, {given} becomes {found}: you cut off bits, but do not round.
     -> What can you add before you cut off the bits, so that the result is rounded?
 wrong-tie: With {mantissa} bits, {given} becomes {found}. The input is halfway between two
     neighbors; this one's last bit is 1.

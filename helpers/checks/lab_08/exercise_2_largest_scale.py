@@ -52,10 +52,8 @@ above-limit: You return {found}, but the scale must not be larger than 2^24.
     -> What does your function do if all gradients are 0, or very small?
 not-a-power: You return {found}, which is not a power of 2.
     -> Scaling by a power of 2 changes only the exponent. Which power of 2 is the next one below?
-overflows: You return {found}. The largest gradient, {largest} in size, times this scale is
-    {product}: too large for fp16.
+overflows: The largest gradient, {largest}, times {found} is {product}: too large for fp16.
     -> Do you check every tensor, and the absolute value of negatives? What is fp16's maximum?
-too-small: You return {found}. The largest gradient, of size {largest}, would still fit with a
-    larger scale.
+too-small: You return {found}. The largest gradient, {largest}, would fit with a larger scale.
     -> Try the next power of 2 with `.half()`: is any value infinite?
 """

@@ -2,8 +2,6 @@
 
 import torch
 
-from helpers.checks.plain import first
-
 answers = "predict()"
 points = 2
 success = "All ten dtypes are right."
@@ -37,31 +35,23 @@ def is_wrong(kind):
     )
 
 
-returns = (
-    "not-the-dictionary",
-    lambda value, case: isinstance(value, dict) and value.keys() == right(case).keys(),
-)
-mistakes = {
-    "not-a-dtype": lambda f: first(
-        not isinstance(dtype, torch.dtype) and {"name": name, "found": repr(dtype)}
-        for name, dtype in f.value.items()
-    )
-} | {kind: is_wrong(kind) for kind in KINDS}
+def is_dictionary_of_dtypes(value, case):
+    is_right = isinstance(value, dict) and value.keys() == right(case).keys()
+    return is_right and all(isinstance(dtype, torch.dtype) for dtype in value.values())
+
+
+returns = ("not-the-dictionary", is_dictionary_of_dtypes)
+mistakes = {kind: is_wrong(kind) for kind in KINDS}
 hints = """
-not-the-dictionary: `predict` returns {what}, but it should return the given dictionary with all ten
+not-the-dictionary: `predict` should return the given dictionary, with a dtype for each of the ten
     names.
-    -> Keep the keys and fill in the values.
-not-a-dtype: The value for `{name}` is {found}, but it should be a dtype.
-    -> The answers are `torch.float16` or `torch.float32`, without quotation marks.
+    -> Keep the keys. The values are `torch.float16` or `torch.float32`, without quotation marks.
 wrong-product: {right} of 10 are right. At least one of the matrix products is wrong.
     -> A product runs in 16 bits whatever the dtypes of its inputs are.
-wrong-input-dtype: {right} of 10 are right. At least one of the operations that autocast leaves
-    alone is wrong.
+wrong-input-dtype: {right} of 10 are right. An operation that autocast leaves alone is wrong.
     -> Which operations are on none of the lists, and which dtype do their inputs have?
-wrong-widest-dtype: {right} of 10 are right. At least one of the operations with inputs of two
-    dtypes is wrong.
+wrong-widest-dtype: {right} of 10 are right. An operation with inputs of two dtypes is wrong.
     -> `h` is float16 and `x` is float32. Which of the two can hold both?
-wrong-sensitive-operation: {right} of 10 are right. At least one of the operations that overflow or
-    lose digits easily is wrong.
+wrong-sensitive-operation: {right} of 10 are right. An operation that loses digits easily is wrong.
     -> Think of exponentials, of sums, and of losses.
 """

@@ -46,6 +46,5 @@ too-few: Of {order}, process {rank} of {size} gets {found}, but every process sh
     -> The length of `order` may not be a multiple of the number of processes. Where do the missing
     entries come from, even if `order` is very short?
 different-examples: Of {order}, process {rank} of {size} gets {found}.
-    -> Write down the positions that this process takes: the first, the second, the third. What is
-    at these positions?
+    -> Write down the first three positions that this process takes. What is at these positions?
 """

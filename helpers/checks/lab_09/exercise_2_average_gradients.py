@@ -19,7 +19,7 @@ def cases(draw):
     for sizes in ([large, small], [small, large, 4]):
         devices = [draw.devices[i % 2] for i in range(len(sizes))]  # replicas 0 and 2 share one
         X, y = draw.normal(sum(sizes), 4).values, draw.integers(0, 3, (sum(sizes),)).values
-        case = {"X": X, "y": y, "sizes": sizes, "before": sizes, "devices": devices}
+        case = {"X": X, "y": y, "sizes": sizes, "devices": devices}
         yield case | {"seed": draw.randrange(2**31)}
 
 
@@ -42,6 +42,10 @@ def collect(call, case, average_gradients):
     return facts.add(replicas=replicas, before_call=before, found=sizes, shared=shared)
 
 
+def weights(replicas):
+    return [net.parameters for net in replicas]
+
+
 def find_wrong(f):
     """Return the first replica without the gradients of the whole batch."""
     (whole,) = backward(f.case, [len(f.case.X)], ["cpu"])
@@ -52,39 +56,29 @@ def find_wrong(f):
     )
 
 
-def is_combined(f, divisor):
-    """Return `find_wrong` if that replica has the sum of the gradients, divided by this number."""
+def is_unweighted(f):
+    """Return `find_wrong` if that replica has the mean of the replicas' gradients."""
     wrong = find_wrong(f)
-    total = sum(net.gradients["1.weight"].values for net in f.before_call) / divisor
-    return wrong and close(f.replicas[wrong["rank"]].gradients["1.weight"], total) and wrong
+    mean = sum(net.gradients["1.weight"].values for net in f.before_call) / len(f.replicas)
+    return wrong and close(f.replicas[wrong["rank"]].gradients["1.weight"], mean) and wrong
 
 
 close = partial(is_close, rtol=1e-3, atol=1e-5)
 side_effects = {
-    "sizes-changed": lambda f: f.found != f.case.sizes,
-    "weights-changed": lambda f: (
-        not is_equal(
-            [net.parameters for net in f.replicas], [net.parameters for net in f.before_call]
-        )
+    "input-changed": lambda f: (
+        f.found != f.case.sizes or not is_equal(weights(f.replicas), weights(f.before_call))
     ),
-    "the-sum": lambda f: is_combined(f, 1),
-    "unweighted-mean": lambda f: is_combined(f, len(f.replicas)),
+    "unweighted-mean": is_unweighted,
     "different-gradient": find_wrong,
     "shared-gradient": lambda f: f.shared,
 }
 hints = """
-sizes-changed: Before the call, `sizes` was {before}; after it, the list is {found}.
-    -> Compute the fractions in a new list.
-weights-changed: After the call, the weights of a replica have changed.
-    -> Change the gradients only. The optimizer takes the step later.
-the-sum: With shares of {sizes}, replica {rank} has the sum of the gradients.
-    -> Each loss was a mean. What do you have to divide by to get a mean?
+input-changed: After the call, `sizes` or the weights of a replica have changed.
+    -> Change the gradients only, and compute the fractions in a new list.
 unweighted-mean: With shares of {sizes}, every share counts the same in replica {rank}.
     -> Every example should count the same. How much should 2 examples count compared with 8?
-different-gradient: With shares of {sizes}, the gradients of replica {rank} are not those of the
-    whole batch.
+different-gradient: With shares of {sizes}, replica {rank} lacks the gradients of the whole batch.
     -> Multiply a mean by the number of its examples, and you have a sum. What is the mean of all?
-shared-gradient: Two replicas on one device have the same tensor as their gradient: a change to one
-    changes both.
+shared-gradient: Two replicas on one device share a gradient tensor: a change to one changes both.
     -> `.to` makes no copy if the tensor is already on the device. Which operation always makes one?
 """

@@ -58,18 +58,19 @@ mistakes = {
 costs = {
     "input-changed": lambda f: not is_equal(f.after, f.case.tensors),
     "too-many-bytes": lambda f: max(f.sent) > f.case.exact and {"found": max(f.sent)},
-    "not-sent": lambda f: min(f.sent) < f.case.exact and {"found": min(f.sent)},
-    "not-received": lambda f: (
-        f.case.n > 1
-        and any((x.values == y.values).any() for x, y in zip(f.other, f.right, strict=True))
+    "not-sent": lambda f: (
+        min(f.sent) < f.case.exact
+        or (
+            f.case.n > 1
+            and any((x.values == y.values).any() for x, y in zip(f.other, f.right, strict=True))
+        )
     ),
 }
 hints = """
 not-a-list: `ring_all_reduce` returns {found}, but it should return a list of {n} tensors.
     -> Return one tensor for each process.
 not-a-neighbor: With {n} processes, process {source} sends to process {target}.
-    -> Each process sends only to its right neighbor. What is the rank of the last process's
-    neighbor?
+    -> Each process sends only to its right neighbor. Which rank is the neighbor of the last?
 elsewhere: The result of process {rank} is on {found}, but this process works on {wanted}.
     -> `send` returns the tensor on the device of the receiver. What do you combine it with?
 different-sum: With {n} processes, the result of process {rank} is not the sum.
@@ -77,14 +78,8 @@ different-sum: With {n} processes, the result of process {rank} is not the sum.
     before or after it has been added to?
 input-changed: After the call, the given tensors have changed.
     -> `chunk` returns views: writing to a chunk changes the tensor. What must you do first?
-too-many-bytes: With {n} processes and {size} bytes each, a process sent {found} bytes; {exact} are
-    enough.
+too-many-bytes: With {n} processes of {size} bytes, one sent {found} bytes; {exact} are enough.
     -> How large is one message, and how many rounds are there?
-not-sent: With {n} processes and {size} bytes each, a process sent only {found} bytes, but the
-    others cannot have the sum before it has sent {exact}.
+not-sent: With {n} processes, a process reads numbers of another one that were not sent to it.
     -> In a real ring, a process cannot read the tensors of the others. Use what `send` returns.
-not-received: With {n} processes, the result stays the same when the messages change: you send, but
-    do not use what arrives.
-    -> A process has only its own tensor and what `send` returns. Which line reads the tensor of
-    another process?
 """

@@ -41,10 +41,8 @@ mistakes = {
 hints = """
 not-a-pair: `plan` returns {found}, but it should return two numbers: memory and bytes sent.
     -> Return two values, separated by a comma.
-wrong-memory: For {method}, {parameters} parameters and {gpus} GPUs, memory is {exact} bytes; you
-    return {found}.
-    -> Weights 2, gradients 2, Adam's state 12 bytes per parameter. What does the table say is
-    sharded?
+wrong-memory: For {method}, {parameters} parameters and {gpus} GPUs, memory is {exact}, not {found}.
+    -> Weights 2, gradients 2, Adam's state 12 bytes per parameter. What is sharded in the table?
 wrong-bytes: For {method}, {parameters} parameters and {gpus} GPUs, {exact} bytes are sent; you
     count {found}.
     -> How many bytes are the weights, and how many are the gradients? Adam's state is never sent.

@@ -62,25 +62,20 @@ side_effects = {
 hints = """
 deadlock: With batches {batches}, process {waiting} waits forever in `{what}`: process {other} never
     calls it.
-    -> Write the collective operations of both processes side by side. Which condition or loop lets
-    one of them skip this line?
-batches-lost: With batches {batches}, process {rank} trains {found} times, but it has {exact}
-    batches.
+    -> Write both processes' collective operations side by side. What lets one skip this line?
+batches-lost: With batches {batches}, process {rank} trains on {found} batches instead of {exact}.
     -> Every batch must be used. What can a process without batches still do?
 gradients-miscounted: With batches {batches}, process {rank} calls the all-reduce of the gradients
     {found} times; {exact} are needed.
     -> How many steps does the process with the most batches take?
-not-after-each-batch: With batches {batches}, process {rank} does not all-reduce the gradients right
-    after each of its batches.
+not-after-each-batch: Process {rank} does not all-reduce the gradients right after each batch.
     -> The optimizer needs the averaged gradients of this batch before the next one starts.
-counts-too-early: With batches {batches}, process {rank} does not train, evaluate and all-reduce the
-    counts in this order.
+counts-too-early: Process {rank} does not train, evaluate and all-reduce the counts in this order.
     -> What does the all-reduce of the counts need from each process?
 saved-by-all: Process {rank} saves {found} times.
     -> All processes have the same weights, and there is one file. Who writes it, and how often?
 saved-too-early: Rank 0 saves before the last step of this epoch.
-    -> Other processes may have more batches. How long do their all-reduces keep changing rank 0's
-    weights?
+    -> Others may have more batches. How long do their all-reduces change rank 0's weights?
 not-waited-for-the-file: A process can leave the epoch before rank 0 has written the file.
     -> Which operation makes all processes wait, and is it before or after the line that saves?
 """

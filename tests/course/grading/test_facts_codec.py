@@ -17,7 +17,7 @@ from helpers.checks.plain import Other, is_equal, plain
 PLAIN = [
     *(None, True, -3, 10**30, 2.5, math.inf, math.nan, "a\nb \ud800 {}", [1, (2, [])], (), {"x"}),
     *({1: "a", ("b", None): {2.0: frozenset({1})}}, torch.device("cuda:1"), torch.bfloat16),
-    *(Other("Net", "a Net"), [[[[[[[[1]]]]]]]]),
+    *(Other("a Net"), [[[[[[[[1]]]]]]]]),
 ]
 TENSORS = [
     *(torch.ones(shape) for shape in [(), (0,), (2, 3)]),
@@ -43,10 +43,10 @@ def test_every_fact_arrives_but_not_the_students_object():
     net = nn.Linear(2, 3).eval()
     net.bias.grad = torch.ones(3)
     facts = Facts(
-        error=Error(("ValueError", "Exception"), "text", "raised", {"error": "x", "where": ""}),
+        error=Error("raised", {"error": "x", "where": ""}),
         name="f", arguments={"X": [1]}, copies=[Copy(8, "cpu", "cuda:0")], waits=2, calls=3,
         gradients_left_off=True, shadowed=("sum", "an int"), own={"modes": [True]}, stopped="time",
-        printed=("hello", True), result=object(),
+        printed="hello", result=object(),
     )  # fmt: skip
     decoded = decode(encode(facts))
     facts.result = None

@@ -20,8 +20,8 @@ from course.grading import grade as grading
 from course.grading.grade import GradingOptions, grade, grade_submission
 from course.grading.gradebook import GradedSubmission, Mark, MarkStatus
 from course.grading.limits import SandboxLimits, StopReason
-from course.grading.remote_worker import Canceled
 from course.grading.sandbox import bubblewrap
+from course.grading.session import Canceled
 from course.grading.submissions import Submission
 from tests.course.grading.conftest import LAB
 from tools.grade_a_class import LABS, Member, attack_lab, grade_id

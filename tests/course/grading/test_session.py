@@ -14,15 +14,21 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from course.grading import remote_worker, session
+from course.grading import session
 from course.grading.answers import CellKind, SubmittedCell
 from course.grading.facts_codec import encode
 from course.grading.grade import grade_submission
 from course.grading.gradebook import MarkStatus
 from course.grading.limits import MAX_ERROR, MAX_TEXT, SandboxLimits, Stop, StopReason, read_result
-from course.grading.remote_worker import RemoteWorker, TimeLimit, WorkerStopped
 from course.grading.sandbox import bubblewrap
-from course.grading.session import Session, check_remotely, load_lab
+from course.grading.session import (
+    RemoteWorker,
+    Session,
+    TimeLimit,
+    WorkerStopped,
+    check_remotely,
+    load_lab,
+)
 from course.grading.submissions import Submission
 from helpers.checks import lab_01
 from helpers.checks.collecting import Collector, Facts
@@ -135,7 +141,7 @@ def fake_sandbox(monkeypatch, **process):
         process=SimpleNamespace(poll=lambda: None, **process), isolated=False,
         seconds=time.monotonic, exceeded_limit=lambda: None, exit_reason=lambda: stop,
     )  # fmt: skip
-    monkeypatch.setattr(remote_worker, "Sandbox", lambda *args, **options: sandbox)
+    monkeypatch.setattr(session, "Sandbox", lambda *args, **options: sandbox)
     limits = SandboxLimits(max_output_bytes=200_000)
     return RemoteWorker(limits, threading.Event(), isolated=False)
 
@@ -144,7 +150,7 @@ def test_lines_that_are_not_the_reply_are_ignored_and_noted(monkeypatch):
     lines = [b"hello", b"", b'other {"id": 1}', b"SECRET", b"SECRET [1]", b"SECRET {", b"SECRET {}"]
     lines += [b"SECRET " + b"[" * 100_000, b'SECRET {"id": 2}', b'SECRET {"id": 1, "real": true}']
     monkeypatch.setattr(RemoteWorker, "_exchange", lambda self: iter(lines))
-    monkeypatch.setattr(remote_worker.secrets, "token_hex", lambda size: "SECRET")
+    monkeypatch.setattr(session.secrets, "token_hex", lambda size: "SECRET")
     worker = fake_sandbox(monkeypatch)
     assert worker.request("run", TimeLimit(60)) == {"id": 1, "real": True}
     assert worker.has_foreign_messages

@@ -26,9 +26,8 @@ def settings():
     return (
         torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled(),
         torch.cuda.current_device(), torch.get_num_threads(), torch.get_rng_state().sum().item(),
-        hash(random.getstate()), os.getcwd(), sys.getrecursionlimit(), dict(os.environ), sys.stdout,
-        sys.stderr, input, os._exit, get_ipython().ask_exit, get_ipython().display_pub.publish,
-        signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGALRM), threading.active_count(),
+        hash(random.getstate()), sys.stdout, sys.stderr, input, os._exit, get_ipython().ask_exit,
+        get_ipython().display_pub.publish, signal.getsignal(signal.SIGALRM),
         signal.getitimer(signal.ITIMER_REAL), _get_current_function_mode_stack(),
         open("/proc/self/limits").read(),
     )
@@ -57,12 +56,9 @@ HOSTILE = {
         "class Odd:\n    def __getattribute__(self, name): raise ValueError(name)\nreturn Odd()"
     ],
     None: [
-        "threading.Thread(target=lambda: [time.sleep(0.01) for _ in iter(int, 1)]).start()\n"
-        "return good(X)",
         "result = good(X)\ntorch.set_default_dtype(torch.float64)\ntorch.manual_seed(99)\n"
-        "torch.set_default_device('cuda:1')\ntorch.set_grad_enabled(False)\nos.chdir('/')\n"
-        "torch.cuda.set_device(1)\nrandom.seed(99)\nos.environ['CUDA_VISIBLE_DEVICES'] = '3'\n"
-        "sys.setrecursionlimit(777)\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nreturn result",
+        "torch.set_default_device('cuda:1')\ntorch.set_grad_enabled(False)\n"
+        "torch.cuda.set_device(1)\nrandom.seed(99)\nreturn result",
     ],
 }
 CASES = [(code, hint) for hint, codes in HOSTILE.items() for code in codes]
@@ -118,7 +114,7 @@ def test_check_shows_its_box_and_the_next_cells_run(notebook, code, hint):
 
 @pytest.mark.parametrize(
     ("statement", "name", "undo"),
-    [("class torch: pass", "torch", "import torch"), ("len = 3", "len", "del len")],
+    [("torch = 5", "torch", "import torch"), ("len = 3", "len", "del len")],
 )
 def test_reassigned_name_is_reported(notebook, statement, name, undo):
     answer = "return X + torch.arange(len(X[0]), dtype=X.dtype, device=X.device)"

@@ -37,7 +37,7 @@ add_programs(
         ("subtracts_from_zero", None, SUBTRACTS_FROM_ZERO),
         ("inverts_the_jump", "wrong-sign", ("JNN", "JN")),
         ("stores_x_itself", "wrong-sign", ("MUL   A, -1", "MUL   A, 1")),
-        ("computes_relu", "relu-instead", ("MUL   A, -1", "SET   A, 0")),
+        ("computes_relu", "wrong-value", ("MUL   A, -1", "SET   A, 0")),
         ("stores_on_one_path_only", "nothing-stored", STORES_ON_ONE_PATH_ONLY),
         ("stores_in_x", "x-changed", ("save:", "save: STORE A, x\n")),
         ("squares_x", "wrong-value", ("JNN   save", ""), ("A, -1", "A, A")),

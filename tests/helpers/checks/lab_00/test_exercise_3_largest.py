@@ -40,7 +40,7 @@ add_programs(
     [
         ("counts_down_from_the_end", None, COUNTS_DOWN),
         ("starts_with_zero", "starts-at-zero", ("LOAD  A, x[I]", "SET A, 0"), ("I, 0", "I, -1")),
-        ("finds_the_smallest", "smallest", ("CMP   A, C", "CMP   C, A")),
+        ("finds_the_smallest", "wrong-value", ("CMP   A, C", "CMP   C, A")),
         ("skips_the_last_number", "last-missed", ("JZ    done", "JZ done\nADD I, 1\nCMP I, B\n"
          "JZ done\nSUB I, 1")),
         ("starts_with_the_second_number", "wrong-value", ("SET   I, 0", "SET   I, 1")),

@@ -31,11 +31,6 @@ def counts_instructions(n):
     return 7 + 7 * n
 
 
-@answers.wrong("one-missing")
-def forgets_halt(n):
-    return 12 + 10 * n
-
-
 @answers.wrong("last-test-missing")
 def forgets_the_last_test(n):
     return 11 + 10 * n

@@ -63,7 +63,7 @@ def returns_a_string(i=0):
     return f"cuda:{i}" if torch.cuda.device_count() > i else "cpu"
 
 
-@answers.wrong("empty-list")
+@answers.wrong("wrong-list")
 def all_but_no_cpu():
     return [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
 

@@ -50,14 +50,9 @@ def returns_a_cpu_tensor(X):
     return X.detach().cpu().clone()
 
 
-@answers.wrong("wrong-array")
+@answers.wrong("wrong-numbers")
 def returns_another_dtype(X):
     return np.array(X.tolist(), dtype=np.float16)
-
-
-@answers.wrong("wrong-array")
-def flattens_the_array(X):
-    return X.detach().cpu().numpy().ravel()
 
 
 @answers.wrong("wrong-numbers")

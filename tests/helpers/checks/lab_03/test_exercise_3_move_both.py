@@ -38,7 +38,7 @@ def discards_the_optimizer_state(net, optimizer, device):
     optimizer.state.clear()
 
 
-@answers.wrong("state-changed")
+@answers.wrong("numbers-changed")
 def fills_the_state_with_zeros(net, optimizer, device):
     net.to(device)
     for entry in optimizer.state.values():
@@ -52,7 +52,7 @@ def moves_a_copy(net, optimizer, device):
     optimizer.load_state_dict(optimizer.state_dict())
 
 
-@answers.wrong("weights-changed")
+@answers.wrong("numbers-changed")
 def resets_the_weights(net, optimizer, device):
     net.to(device)
     net[0].reset_parameters()

@@ -49,7 +49,7 @@ def saves_from_the_cpu(path, net, optimizer, epoch):
     save(path, net.cpu(), optimizer, epoch)
 
 
-@answers.wrong("buffers-not-restored")
+@answers.wrong("net-not-restored")
 def saves_the_parameters_only(path, net, optimizer, epoch):
     state = {"net": dict(net.named_parameters()), "optimizer": optimizer.state_dict()}
     torch.save(state | {"epoch": epoch}, path)
@@ -61,7 +61,7 @@ def omits_map_location(path, net, optimizer):
     net.load_state_dict(state["net"])
 
 
-@answers.wrong("weights-not-loaded")
+@answers.wrong("net-not-restored")
 def reads_the_epoch_only(path, net, optimizer):
     return torch.load(path, map_location="cpu")["epoch"]
 

@@ -43,12 +43,12 @@ def returns_the_weights(net, batches):
     return with_the_three_edits(net, batches).state_dict()
 
 
-@answers.wrong("net-on-cpu")
+@answers.wrong("on-the-cpu")
 def leaves_the_script_unchanged(net, batches):
     return train(net, batches, "cpu")
 
 
-@answers.wrong("trained-on-cpu")
+@answers.wrong("on-the-cpu")
 def moves_at_the_end(net, batches):
     return train(net, batches, "cpu").to(gpu_or_cpu())
 
@@ -63,14 +63,9 @@ def compares_on_the_cpu(net, batches):
     return train(net.to(gpu_or_cpu()), batches, gpu_or_cpu(), back="cpu")
 
 
-@answers.wrong("not-trained")
+@answers.wrong("different-training")
 def trains_a_copy(net, batches):
     return with_the_three_edits(copy.deepcopy(net), batches)
-
-
-@answers.wrong("different-training")
-def changes_the_learning_rate(net, batches):
-    return train(net.to(gpu_or_cpu()), batches, gpu_or_cpu(), lr=0.1)
 
 
 @answers.wrong("evaluation-mode")

@@ -19,12 +19,12 @@ def by_quotient_and_remainder(images, batch, base_batch=4, base_rate=0.001, limi
     return steps + bool(rest), min(base_rate / base_batch * batch, limit)
 
 
-@answers.wrong("last-batch-lost")
+@answers.wrong("wrong-steps")
 def rounds_down(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return images // batch, min(base_rate * batch / base_batch, limit)
 
 
-@answers.wrong("too-many-steps")
+@answers.wrong("wrong-steps")
 def always_adds_a_step(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return images // batch + 1, min(base_rate * batch / base_batch, limit)
 
@@ -34,7 +34,7 @@ def returns_only_the_rate(images, batch, base_batch=4, base_rate=0.001, limit=0.
     return min(base_rate * batch / base_batch, limit)
 
 
-@answers.wrong("no-limit")
+@answers.wrong("wrong-rate")
 def without_the_limit(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
     return math.ceil(images / batch), base_rate * batch / base_batch
 

@@ -21,7 +21,7 @@ def the_smaller_of_two(step, num_steps, peak_lr, warmup_steps):
     return peak_lr * min(up, (num_steps - step) / (num_steps - warmup_steps))
 
 
-@answers.wrong("divides-by-zero")
+@answers.wrong("raised")
 def divides_by_zero_warmup_steps(step, num_steps, peak_lr, warmup_steps):
     rising = peak_lr * step / warmup_steps
     return min(rising, two_lines(step, num_steps, peak_lr, warmup_steps))

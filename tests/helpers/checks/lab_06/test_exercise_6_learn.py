@@ -42,11 +42,6 @@ def accumulates_two_micro_batches(net, images, labels, epochs):
             optimizer.zero_grad()
 
 
-@answers.wrong("too-low")
-def keeps_the_rate(net, images, labels, epochs):
-    _learn(net, images, labels, epochs, optimizer=_sgd(net, 0.0005, momentum=0))
-
-
 @answers.wrong("sorted")
 def forgets_to_shuffle(net, images, labels, epochs):
     optimizer = _sgd(net, 0.004, momentum=0)
@@ -58,7 +53,7 @@ def uses_ten_times_the_epochs(net, images, labels, epochs):
     _learn(net, images, labels, 10 * epochs, batch=60)
 
 
-@answers.wrong("not-trained")
+@answers.wrong("too-low")
 def forgets_the_step(net, images, labels, epochs):
     for chosen in torch.randperm(len(images), device=images.device).split(12):
         F.cross_entropy(net(images[chosen]), labels[chosen]).backward()

@@ -34,7 +34,7 @@ def without_rounding(net, states):
     return total + (1 + states) * trained
 
 
-@answers.wrong("trained-changed")
+@answers.wrong("net-changed")
 def turns_gradients_off(net, states):
     total = with_two_sums(net, states)
     net.requires_grad_(False)
@@ -51,7 +51,7 @@ def forgets_the_buffers(net, states):
     return with_two_sums(net, states) - bytes_of(net.buffers())
 
 
-@answers.wrong("net-moved")
+@answers.wrong("net-changed")
 def moves_the_network(net, states):
     return with_two_sums(net.to("cuda"), states)
 

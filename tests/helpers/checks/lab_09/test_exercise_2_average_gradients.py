@@ -43,14 +43,6 @@ def shares_tensors_on_one_device(replicas, sizes):
             copy.grad = mean.to(copy.device)
 
 
-@answers.wrong("the-sum")
-def adds_only(replicas, sizes):
-    for copies in copies_of(replicas):
-        total = sum(copy.grad.cpu() for copy in copies)
-        for copy in copies:
-            copy.grad = total.to(copy.device, copy=True)
-
-
 @answers.wrong("unweighted-mean")
 def ignores_the_sizes(replicas, sizes):
     for copies in copies_of(replicas):
@@ -68,18 +60,11 @@ def replaces_none_with_zeros(replicas, sizes):
                 parameter.grad = torch.zeros_like(parameter)
 
 
-@answers.wrong("sizes-changed")
+@answers.wrong("input-changed")
 def changes_the_sizes(replicas, sizes):
     total = sum(sizes)
     for rank, size in enumerate(sizes):
         sizes[rank] = size / total
-    on_the_cpu(replicas, sizes)
-
-
-@answers.wrong("weights-changed")
-def leaves_the_replicas_on_the_cpu(replicas, sizes):
-    for net in replicas:
-        net.cpu()
     on_the_cpu(replicas, sizes)
 
 

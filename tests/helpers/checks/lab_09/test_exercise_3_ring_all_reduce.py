@@ -52,7 +52,7 @@ def reads_the_other_tensors(tensors, send):
     return [total.to(tensor.device) for tensor in tensors]
 
 
-@answers.wrong("not-received")
+@answers.wrong("not-sent")
 def ignores_what_arrives(tensors, send):
     with_chunks(tensors, send)
     return reads_the_other_tensors(tensors, send)

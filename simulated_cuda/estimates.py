@@ -15,8 +15,6 @@ from torch import nn
 from torch.optim import Optimizer
 from torch.utils._pytree import tree_map_only
 
-from . import clock as clocks
-from . import settings
 from .cards import GIB, Card, find_card
 from .clock import Clock, Span
 from .device_tags import UNKNOWN, DeviceTag, storage_of
@@ -130,7 +128,9 @@ def summary(estimate: Estimate) -> str:
     ]
     for name, count, seconds in e.most_expensive():
         share = seconds / max(e.gpu_seconds, 1e-12)
-        lines.append(f"  kernels   {name}: {count} launches, {_ms(seconds)}, {share:.0%} of the GPU's time")
+        lines.append(
+            f"  kernels   {name}: {count} launches, {_ms(seconds)}, {share:.0%} of the GPU's time"
+        )
     by_line: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0])
     for span in e.waits:
         entry = by_line[span.line, span.name]
@@ -194,7 +194,7 @@ def _machine_for(card: Card) -> Iterator[Machine]:
     """Simulate one card with unlimited memory that computes nothing; restore what was before."""
     import simulated_cuda
 
-    from .timed import TimedOperations
+    from .timed import TimedOperations, TimedWaits
 
     current = simulated_cuda._installation()
     if current is None:
@@ -212,7 +212,7 @@ def _machine_for(card: Card) -> Iterator[Machine]:
     machine.memories = [DeviceMemory(i, 1 << 60) for i in range(len(before["memories"]))]
     mode.memories, machine.every_allocation = machine.memories, True
     try:
-        with TimedOperations(machine):
+        with TimedOperations(machine), TimedWaits(machine):
             yield machine
     finally:
         for name, value in before.items():
