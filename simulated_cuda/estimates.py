@@ -175,7 +175,7 @@ def estimate(
         clock, memory = machine.clock, machine.memories[0]
         function(*args, **kwargs)  # creates the states of optimizers, for example
         clock.spans.clear()
-        start, start_cpu, waited = clock.end, clock.now, len(clock.spans)
+        start, start_cpu = clock.end, clock.now
         for _ in range(_MEASURED_STEPS):
             first = len(clock.spans)
             function(*args, **kwargs)
@@ -315,10 +315,10 @@ def _used_by(function: Any) -> Iterator[Any]:
             value = function.__globals__.get(name)
             yield value
             # Functions of the program that this one calls, which use variables too.
-            if isinstance(value, FunctionType) and value.__globals__ is function.__globals__:
-                if value.__code__ not in codes:
-                    codes.append(value.__code__)
-                    yield [cell.cell_contents for cell in value.__closure__ or ()]
+            is_own = isinstance(value, FunctionType) and value.__globals__ is function.__globals__
+            if is_own and value.__code__ not in codes:
+                codes.append(value.__code__)
+                yield [cell.cell_contents for cell in value.__closure__ or ()]
 
 
 def _shape_only(tensor: torch.Tensor) -> torch.Tensor:

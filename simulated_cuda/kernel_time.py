@@ -16,7 +16,7 @@ from .cards import Card
 from .work import Work
 
 Constants = dict[str, Any]
-# Libraries compute the result of a product in tiles, whose edges they fill up to this many elements.
+# Libraries compute the result of a product in tiles, and fill up its edges to this many elements.
 _EDGE = 16
 _MIB = 1 << 20
 

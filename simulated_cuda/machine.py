@@ -22,8 +22,8 @@ class Machine:
     """`count` identical simulated devices with `total` bytes of memory each.
 
     `every_allocation` sets whether memory that PyTorch allocates internally is counted too. `card`
-    is the model of GPU whose properties and time are simulated, and `computes` is whether operations
-    compute anything.
+    is the model of GPU whose properties and time are simulated, and `computes` is whether
+    operations compute anything.
     """
 
     def __init__(

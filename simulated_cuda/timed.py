@@ -1,4 +1,4 @@
-"""Passes each operation on a simulated device to the clock, as the kernels that CUDA would launch."""
+"""Passes the operations on a simulated device to its clock, as the kernels that CUDA launches."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TimedWaits(Waits):
 
 
 def _as_one_kernel(work_of: Callable[..., Work], compute: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a handler for a function that CUDA runs as one kernel, and the CPU in several steps."""
+    """Return a handler for a function that is one kernel on CUDA, and several steps on the CPU."""
 
     def handle(mode, func, args, kwargs):
         clock, device_index = mode.machine.clock, index_of(args[0])

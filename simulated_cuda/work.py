@@ -7,8 +7,10 @@ that CUDA runs as one kernel is one `Work`, whatever the CPU does for it.
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -46,134 +48,12 @@ class Work:
     reordered: float = 0.0
 
 
+_OPERATIONS = tomllib.loads(Path(__file__).with_name("operations.toml").read_text("utf-8"))
+_FREE, _FILLS, _REDUCTIONS, _GATHERS, _SCATTERS = (
+    frozenset(_OPERATIONS[key]) for key in ("free", "fills", "reductions", "gathers", "scatters")
+)
+_EXTRA_READS = _OPERATIONS["extra_reads"]
 _PRECISIONS = {torch.float16: "fp16", torch.bfloat16: "bf16"}
-# No kernel: these allocate, or return a view.
-_FREE = frozenset(
-    [
-        "empty",
-        "empty_like",
-        "empty_strided",
-        "new_empty",
-        "new_empty_strided",
-        "detach",
-        "alias",
-        "lift",
-        "lift_fresh",
-        "view",
-        "_unsafe_view",
-        "_reshape_alias",
-        "set_",
-        "resize_",
-        "as_strided",
-        "is_same_size",
-        "_local_scalar_dense",
-        "sym_size",
-        "sym_numel",
-        "record_stream",
-        "_has_compatible_shallow_copy_type",
-        "_to_cpu",
-        "item",
-    ]
-)
-# Only the result is written; the arguments are not read.
-_FILLS = frozenset(
-    [
-        "zero_",
-        "fill_",
-        "zeros",
-        "ones",
-        "full",
-        "arange",
-        "linspace",
-        "eye",
-        "randn",
-        "rand",
-        "randint",
-        "randperm",
-        "zeros_like",
-        "ones_like",
-        "full_like",
-        "rand_like",
-        "randn_like",
-        "randint_like",
-        "uniform_",
-        "normal_",
-        "bernoulli_",
-        "random_",
-        "exponential_",
-        "new_zeros",
-        "new_ones",
-        "new_full",
-        "scalar_tensor",
-        "zero",
-    ]
-)
-_REDUCTIONS = frozenset(
-    [
-        "_softmax",
-        "_log_softmax",
-        "_softmax_backward_data",
-        "_log_softmax_backward_data",
-        "native_layer_norm",
-        "native_layer_norm_backward",
-        "native_group_norm",
-        "native_group_norm_backward",
-        "native_batch_norm",
-        "_native_batch_norm_legit",
-        "cudnn_batch_norm",
-        "native_batch_norm_backward",
-        "cudnn_batch_norm_backward",
-        "_fused_rms_norm",
-        "_fused_rms_norm_backward",
-        "sum",
-        "mean",
-        "var",
-        "std",
-        "var_mean",
-        "std_mean",
-        "amax",
-        "amin",
-        "max",
-        "min",
-        "argmax",
-        "argmin",
-        "any",
-        "all",
-        "norm",
-        "linalg_vector_norm",
-        "logsumexp",
-        "cumsum",
-        "cumprod",
-        "prod",
-        "median",
-        "kthvalue",
-        "nll_loss_forward",
-        "nll_loss_backward",
-        "nll_loss2d_forward",
-        "mse_loss",
-    ]
-)
-# How often the first argument is read, beyond the first time.
-_EXTRA_READS = {
-    "native_batch_norm": 1, "_native_batch_norm_legit": 1, "cudnn_batch_norm": 1,
-    "native_batch_norm_backward": 2, "cudnn_batch_norm_backward": 2,
-    "native_layer_norm_backward": 2, "native_group_norm": 1, "native_group_norm_backward": 2,
-    "_fused_rms_norm_backward": 2, "var": 1, "var_mean": 1, "std": 1, "std_mean": 1,
-    "sort": 8, "argsort": 8, "topk": 2, "_unique2": 10, "nonzero": 2, "cumsum": 1,
-}  # fmt: skip
-# They read as much as they write, not their whole first argument.
-_GATHERS = frozenset(["embedding", "index", "gather", "index_select", "take", "masked_select"])
-_SCATTERS = frozenset(
-    [
-        "index_put_",
-        "_index_put_impl_",
-        "index_put",
-        "scatter_",
-        "scatter_add_",
-        "index_add_",
-        "index_copy_",
-    ]
-)
 
 
 def works_of(name: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> list[Work]:
@@ -282,8 +162,8 @@ def _convolution_work(
     if direction == "forward":
         dims = (groups, pixels, channels_out, channels_in * window)
     elif direction == "input":
-        dims = (groups, image.shape[0] * math.prod(image.shape[2:]), channels_in,
-                channels_out * window * pixels / (image.shape[0] * math.prod(image.shape[2:])))  # fmt: skip
+        image_pixels = image.shape[0] * math.prod(image.shape[2:])
+        dims = (groups, image_pixels, channels_in, channels_out * window * pixels / image_pixels)
     else:
         dims = (groups, channels_out, channels_in * window, pixels)
     size = nbytes(image) + nbytes(weight) + nbytes(output)

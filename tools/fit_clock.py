@@ -294,7 +294,8 @@ STAGES: list[tuple[tuple[str, ...], Bounds]] = [
     (("networks, inference", "networks, training"),
      {"kernel_us": (2, 8), "family.grouped.compute.tensor": (0.02, 1.3),
       "family.grouped.cache.tensor": (0.5, 20), "family.batched.compute.tensor": (0.1, 2),
-      "family.reduction.bandwidth": (0.3, 1.2), "architecture.Ampere GA10x.bandwidth": (0.7, 1.0), "reordered": (0, 2),
+      "family.reduction.bandwidth": (0.3, 1.2),
+      "architecture.Ampere GA10x.bandwidth": (0.7, 1.0), "reordered": (0, 2),
       "family.depthwise.bandwidth": (0.1, 1), "family.attention.compute.tensor": (0.1, 1),
       "family.convolution.compute.tensor": (0.3, 1.3), "family.product.compute.tensor": (0.3, 1.3),
       **{f"family.{f}.{key}.tensor": b for f in ("convolution", "product")
