@@ -1,9 +1,9 @@
 """The modelled time of a simulated GPU: a CPU that launches kernels, and queues that run them.
 
 Launching a kernel takes the CPU a fixed time; the kernel then waits in the queue of its stream
-until those before it have ended. Copies between the host and the device use engines of their own. Where
-CUDA makes the CPU wait, it waits here too. Times are in seconds since the start of the simulation;
-what Python itself computes between two operations takes no time.
+until those before it have ended. Copies between the host and the device use engines of their own.
+Where CUDA makes the CPU wait, it waits here too. Times are in seconds since the start of the
+simulation; what Python itself computes between two operations takes no time.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ Tensor = torch.Tensor
 _SMALL = 4096
 _FALSE = ("isnan", "isinf")
 _REAL = frozenset(
-    ["view", "_unsafe_view", "_reshape_alias", "as_strided", "lift_fresh", "detach", "alias", "set_",
-     "resize_", "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided",
+    ["view", "_unsafe_view", "_reshape_alias", "as_strided", "lift_fresh", "detach", "alias",
+     "set_", "resize_", "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided",
      "_local_scalar_dense"]
 )  # fmt: skip
 

@@ -25,8 +25,9 @@ class Work:
     """One kernel.
 
     Attributes:
-        family: "elementwise", "reduction", "product", "convolution", "grouped", "depthwise",
-            "attention" or "optimizer".
+        family: "elementwise", "reduction", "batch_norm", "product" or "batched" (several of one
+            size), "convolution", "grouped", "grouped_backward", "depthwise",
+            "depthwise_backward", "attention" or "optimizer".
         bytes: bytes of device memory that it reads and writes.
         flops: floating-point operations of products, convolutions and attention; 0 for others.
         precision: "fp32", "tf32", "fp16" or "bf16"; "fp64" and integers count as "fp32".
@@ -85,12 +86,13 @@ def works_of(name: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any
         return [Work("elementwise", 2 * moved, name=name)]
     overwritten = tensors[:1] if name == "copy_" else []
     read = sum(nbytes(x) for x in tensors if not any(x is other for other in overwritten))
-    is_reduction = name in _REDUCTIONS
+    family = "reduction" if name in _REDUCTIONS else "elementwise"
+    if "batch_norm" in name:
+        family = "batch_norm"
     if name == "native_batch_norm" and not args[5]:  # evaluation: no statistics are computed
-        is_reduction = False
+        family = "elementwise"
     elif name in _EXTRA_READS:
         read += _EXTRA_READS[name] * nbytes(tensors[0])
-    family = "reduction" if is_reduction else "elementwise"
     return [Work(family, read + written, 0.0, precision_of(results[0].dtype), name=name)]
 
 
@@ -168,6 +170,8 @@ def _convolution_work(
         dims = (groups, channels_out, channels_in * window, pixels)
     size = nbytes(image) + nbytes(weight) + nbytes(output)
     family = "convolution" if groups == 1 else "depthwise" if channels_in == 1 else "grouped"
+    if direction != "forward" and groups > 1:
+        family += "_backward"  # cuDNN has no fast kernels for these
     precision = precision_of(image.dtype, torch.backends.cudnn.allow_tf32)
     is_winograd = (
         tuple(weight.shape[2:]) == (3, 3) and {*stride} == {1} and groups == 1

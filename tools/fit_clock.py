@@ -151,6 +151,8 @@ def read_networks(path: Path, kind: str, count: int) -> list[Observation]:
     cache = CACHE / f"{path.stem}.pickle"
     recorded = pickle.loads(cache.read_bytes()) if cache.exists() else {}
     recorder = None
+    # The training was measured with PyTorch 1.12, which had no fused attention.
+    timm.layers.set_fused_attn(not is_training)
     for row in rows[:count]:
         name, batch = row["model"], int(row[f"{prefix}_batch_size"])
         size = int(row[f"{prefix}_img_size"])
@@ -172,7 +174,8 @@ def read_networks(path: Path, kind: str, count: int) -> list[Observation]:
             recorded[key] = None
         signal.alarm(0)
         CACHE.mkdir(parents=True, exist_ok=True)
-        cache.write_bytes(pickle.dumps(recorded))
+        cache.with_suffix(".new").write_bytes(pickle.dumps(recorded))
+        cache.with_suffix(".new").replace(cache)
     if recorder is not None:
         simulated_cuda.disable()
     card = find_card("RTX 3090")
@@ -210,6 +213,68 @@ def read_resnet50(path: Path) -> list[Observation]:
     return observations
 
 
+class Block(torch.nn.Module):
+    """A transformer's layer as the Hugging Face library computed it: attention in single steps."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(width) for _ in range(2))
+        self.projections = torch.nn.ModuleList(torch.nn.Linear(width, width) for _ in range(4))
+        self.up, self.down = torch.nn.Linear(width, 4 * width), torch.nn.Linear(4 * width, width)
+
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
+        """Return the output of shape (batch, length, width), as X."""
+        batch, length, width = X.shape
+        shape = (batch, length, self.heads, width // self.heads)
+        query, key, value = (
+            projection(self.norms[0](X)).view(shape).transpose(1, 2)
+            for projection in self.projections[:3]
+        )
+        scores = query @ key.transpose(-2, -1) / shape[-1] ** 0.5
+        mask = torch.zeros(length, length, device=X.device)
+        weights = F.dropout(torch.softmax(scores + mask, dim=-1), 0.1, self.training)
+        attended = (weights @ value).transpose(1, 2).reshape(X.shape)
+        X = X + F.dropout(self.projections[3](attended), 0.1, self.training)
+        return X + F.dropout(self.down(F.gelu(self.up(self.norms[1](X)))), 0.1, self.training)
+
+
+# Layers, width, heads, and words of the vocabulary that are predicted.
+_TRANSFORMERS = {"bert_large": (24, 1024, 16, 2), "gpt2_large": (36, 1280, 20, 50257),
+                 "opt_13": (24, 2048, 32, 50272), "gpt3_27": (32, 2560, 32, 50257)}  # fmt: skip
+
+
+def read_transformers(path: Path) -> list[Observation]:
+    """Return the observations of whole transformers in float32 on one card."""
+    recorder, recorded, observations = Recorder("T4"), {}, []
+    for row in csv.DictReader(path.open()):
+        if row["model"] not in _TRANSFORMERS or row["variant"]:
+            continue
+        length, batch = int(row["sequence"]), int(row["batch"])
+        key = (row["model"], length, batch, row["mode"])
+        if key not in recorded:
+            layers, width, heads, words = _TRANSFORMERS[row["model"]]
+            blocks = [Block(width, heads) for _ in range(layers)]
+            net = torch.nn.Sequential(*blocks, torch.nn.Linear(width, words)).cuda()
+            net.train(row["mode"] == "train")
+            X = torch.empty(batch, length, width, device="cuda")
+
+            def step(net: torch.nn.Module = net, X: torch.Tensor = X) -> None:
+                with torch.set_grad_enabled(net.training):
+                    logits = net(X)
+                if net.training:
+                    logits.backward(logits)
+
+            recorded[key] = recorder.record(step, 0)
+        works, launches = recorded[key]
+        observations.append(
+            Observation("transformers, fp32", find_card(row["gpu"]), tuple(works),
+                        1e-3 * float(row["step_ms"]), launches=launches, name=f"{key}")
+        )  # fmt: skip
+    simulated_cuda.disable()
+    return observations
+
+
 def predict(
     observations: Sequence[Observation], constants: Constants, offsets: dict[str, float]
 ) -> np.ndarray:
@@ -239,12 +304,17 @@ def fit(
     result = copy.deepcopy(constants)
     keys = sorted({o.offset for o in observations} - {""})
     measured = np.log([o.seconds for o in observations])
+    # Every kind counts as much as any other, however many observations it has.
+    counts = Counter(o.kind for o in observations)
+    weights = np.array(
+        [(len(observations) / len(counts) / counts[o.kind]) ** 0.5 for o in observations]
+    )
 
     def residuals(values: np.ndarray) -> np.ndarray:
         for path, value in zip(bounds, values, strict=False):
             _set(result, path, float(value))
         offsets = dict(zip(keys, values[len(bounds) :], strict=True))
-        return np.log(predict(observations, result, offsets)) - measured
+        return weights * (np.log(predict(observations, result, offsets)) - measured)
 
     low = [b[0] for b in bounds.values()] + [3.0] * len(keys)
     high = [b[1] for b in bounds.values()] + [400.0] * len(keys)
@@ -286,15 +356,18 @@ STAGES: list[tuple[tuple[str, ...], Bounds]] = [
     (("bmm",), {"family.batched.compute.fp32": (0.3, 2), "family.batched.overlap": (1, 8),
                 "family.batched.bandwidth": (0.3, 3),
                 **{f"family.batched.{key}.fp32": b for key, b in _OF_PRODUCTS.items()}}),
-    (("conv", "ResNet-50, Turing, fp32", "ResNet-50, Volta, fp32"),
-     {"launch_us": (20, 80), "family.convolution.compute.fp32": (0.3, 1.3),
+    (("conv", "linear", "ResNet-50, Turing, fp32", "ResNet-50, Volta, fp32"),
+     {"architecture.Turing.fp32_gflops_per_watt": (30, 90), "launch_us": (20, 80),
+      "family.convolution.compute.fp32": (0.3, 1.3),
       "family.convolution.aligned.fp32": (1, 2), "family.convolution.overlap": (1, 8),
       "family.convolution.bandwidth": (0.2, 1.5), "family.convolution.winograd": (0.5, 3),
       **{f"family.convolution.{key}.fp32": b for key, b in _OF_PRODUCTS.items()}}),
     (("networks, inference", "networks, training"),
-     {"kernel_us": (2, 8), "family.grouped.compute.tensor": (0.02, 1.3),
-      "family.grouped.cache.tensor": (0.5, 20), "family.batched.compute.tensor": (0.1, 2),
-      "family.reduction.bandwidth": (0.3, 1.2),
+     {"kernel_us": (2, 5), "family.grouped.compute.tensor": (0.02, 1.3),
+      "family.grouped.cache.tensor": (0.5, 20), "family.depthwise_backward.bandwidth": (0.02, 1),
+      "family.grouped_backward.compute.tensor": (0.005, 1.3),
+      "family.grouped_backward.cache.tensor": (0.1, 20), "family.batched.compute.tensor": (0.1, 2),
+      "family.batch_norm.bandwidth": (0.3, 1.5),
       "architecture.Ampere GA10x.bandwidth": (0.7, 1.0), "reordered": (0, 2),
       "family.depthwise.bandwidth": (0.1, 1), "family.attention.compute.tensor": (0.1, 1),
       "family.convolution.compute.tensor": (0.3, 1.3), "family.product.compute.tensor": (0.3, 1.3),
@@ -344,7 +417,10 @@ def report(
         of_kind = [observations[i] for i in chosen]
         found = errors(predicted[chosen], of_kind)
         medians[kind] = float(np.median(found))
-        rank = rank_correlation(predicted[chosen], [o.seconds for o in of_kind])
+        # Networks are ranked by time per image: their batches have been chosen to fill the memory.
+        batches = [int(o.name.split()[-1]) if "networks" in kind else 1 for o in of_kind]
+        measured = [o.seconds / batch for o, batch in zip(of_kind, batches, strict=True)]
+        rank = rank_correlation(predicted[chosen] / batches, measured)
         base = np.median(errors(np.array([roofline(o) for o in of_kind]), of_kind))
         flops = np.median(errors(np.array([flops_only(o) for o in of_kind]), of_kind))
         print(f"| {kind} | {len(chosen)} | {medians[kind]:.1%} | {np.quantile(found, 0.9):.0%} | "
@@ -458,8 +534,10 @@ def main() -> int:
              "networks, training, contiguous": "networks_train_rtx3090_nchw.csv"}  # fmt: skip
     observations = read_operators(options.data / "operators.parquet", 1000)
     observations += read_resnet50(options.data / "resnet50_inference.csv")
+    observations += read_transformers(options.data / "transformers.csv")
     for kind, file in files.items():
-        observations += read_networks(options.data / file, kind, options.networks)
+        count = options.networks // 5 if kind.endswith("contiguous") else options.networks
+        observations += read_networks(options.data / file, kind, count)
     fitted, offsets = fit_all(observations[::2], constants)
     rest = observations[1::2]
     predicted = predict(rest, fitted, offsets)
