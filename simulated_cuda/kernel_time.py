@@ -17,7 +17,7 @@ from .work import Work
 
 Constants = dict[str, Any]
 # Libraries compute the result of a product in tiles, and fill up its edges to this many elements.
-_EDGE = 16
+_EDGE = 4
 _MIB = 1 << 20
 
 

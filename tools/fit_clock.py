@@ -449,7 +449,7 @@ def fit_all(
 def leave_out(observations: Sequence[Observation], constants: Constants) -> None:
     """Fit without each card in turn, and report its operations."""
     operators = [o for o in observations if o.offset]
-    for card in dict.fromkeys(o.card for o in operators):
+    for card in {o.card.name: o.card for o in operators}.values():
         rest = [o for o in operators if o.card.architecture != card.architecture]
         fitted, offsets = fit_all(rest, constants)
         architectures = fitted["architecture"]
