@@ -16,8 +16,6 @@ from .cards import Card
 from .work import Work
 
 Constants = dict[str, Any]
-# Libraries compute the result of a product in tiles, and fill up its edges to this many elements.
-_EDGE = 4
 _MIB = 1 << 20
 
 
@@ -95,7 +93,9 @@ def _tiled(
     # Idle multiprocessors can share the sum over k.
     parts = max(1.0, min(sms / blocks, k / family["split"]))
     busy = min(1.0, blocks * parts / sms)
-    edges = math.ceil(m / _EDGE) * math.ceil(n / _EDGE) * _EDGE**2
+    # The edges of the result are filled up to whole groups of elements.
+    edge = family["edge"]
+    edges = math.ceil(m / edge) * math.ceil(n / edge) * edge**2
     flops = 2.0 * batch * edges * (k + parts * family["depth"][kind])
     return flops / (peak * busy), size * blocks * k * 2 * tile / cache
 

@@ -448,21 +448,19 @@ def fit_all(
 
 def leave_out(observations: Sequence[Observation], constants: Constants) -> None:
     """Fit without each card in turn, and report its operations."""
-    operators = [o for o in observations if o.offset]
+    operators = [o for o in observations if o.offset][::2]
     for card in {o.card.name: o.card for o in operators}.values():
         rest = [o for o in operators if o.card.architecture != card.architecture]
-        fitted, offsets = fit_all(rest, constants)
+        fitted, _ = fit_all(rest, constants)
         architectures = fitted["architecture"]
         others = [architectures[o.card.architecture] for o in rest]
         guess = {key: float(np.mean([each[key] for each in others if key in each]))
                  for key in ("bandwidth", "cached", "fp32")}  # fmt: skip
         architectures[card.architecture] = guess
         mine = [o for o in operators if o.card == card]
-        # The time for launching and measuring is the others' mean too.
-        for o in mine:
-            op = o.offset.split()[0]
-            known = [us for key, us in offsets.items() if key.split()[0] == op]
-            offsets[o.offset] = float(np.mean(known))
+        # What launching and measuring took is a property of the measurement, not of the card.
+        _, offsets = fit(mine[::2], fitted, {})
+        mine = mine[1::2]
         report(mine, predict(mine, fitted, offsets), f"left out: {card.name}")
 
 
@@ -544,7 +542,7 @@ def main() -> int:
     medians = report(rest, predicted)
     networks = [value for kind, value in medians.items() if kind.startswith("networks")]
     fitted["errors"]["networks"] = round(max(networks), 3)
-    leave_out(observations[::2], constants)
+    leave_out(observations, constants)
     plot(rest, predicted, ROOT / "docs")
     if options.write:
         write_toml(fitted, CONSTANTS)
