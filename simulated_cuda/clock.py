@@ -1,26 +1,22 @@
 """The modelled time of a simulated GPU: a CPU that launches kernels, and queues that run them.
 
 Launching a kernel takes the CPU a fixed time; the kernel then waits in the queue of its stream
-until those before it have ended. Copies between the host and the device use engines of their own. Where
-CUDA makes the CPU wait, it waits here too. Times are in seconds since the start of the simulation;
-what Python itself computes between two operations takes no time.
+until those before it have ended. Copies between the host and the device use engines of their own.
+Where CUDA makes the CPU wait, it waits here too. Times are in seconds since the start of the
+simulation; what Python itself computes between two operations takes no time.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from .cards import Card
 from .kernel_time import compute_seconds, kernel_seconds, load_constants, memory_seconds
+from .waits import user_line
 from .work import Work
-
-_TORCH = str(Path(sys.modules["torch"].__file__).parent) if "torch" in sys.modules else "\0"
-_OWN = str(Path(__file__).parent)
 
 
 @dataclass(slots=True)
@@ -138,7 +134,8 @@ class Clock:
         if self.is_suppressed:
             return
         end = max(self.now, time)
-        self.spans.append(Span("CPU", name, self.now, end, line=user_line()))
+        file, line = user_line()
+        self.spans.append(Span("CPU", name, self.now, end, line=f"{Path(file).name}:{line}"))
         self.now = end
 
     @property
@@ -153,14 +150,3 @@ class Clock:
         if max(memory, compute) < 1e-6 * self._constants["kernel_us"]:
             return "launch"
         return "memory" if memory >= compute else "compute"
-
-
-def user_line() -> str:
-    """Return the line of the program that is running, such as "train.py:12"; "" if unknown."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not (file.startswith((_OWN, _TORCH, "<frozen")) or "contextlib" in file):
-            return f"{Path(file).name}:{frame.f_lineno}"
-        frame = frame.f_back
-    return ""

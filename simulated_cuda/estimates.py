@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from types import CodeType, FunctionType
 from typing import Any
 
 import torch
-from torch import nn
-from torch.optim import Optimizer
-from torch.utils._pytree import tree_map_only
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
+from .borrowed import borrowed
 from .cards import GIB, Card, find_card
 from .clock import Clock, Span
-from .device_tags import UNKNOWN, DeviceTag, storage_of
 from .kernel_time import load_constants
 from .machine import Machine
 from .memory import DeviceMemory
@@ -171,14 +168,21 @@ def estimate(
         machine = stack.enter_context(_machine_for(card))
         if launch_us is not None:
             machine.clock.launch_seconds = 1e-6 * launch_us
-        args, kwargs = stack.enter_context(_on_gpu(function, args, kwargs, machine))
+        args, kwargs = stack.enter_context(borrowed(function, args, kwargs, machine))
         clock, memory = machine.clock, machine.memories[0]
-        function(*args, **kwargs)  # creates the states of optimizers, for example
-        clock.spans.clear()
-        start, start_cpu = clock.end, clock.now
-        for _ in range(_MEASURED_STEPS):
-            first = len(clock.spans)
-            function(*args, **kwargs)
+        with _explained():
+            function(*args, **kwargs)  # creates the states of optimizers, for example
+            clock.spans.clear()
+            start, start_cpu = clock.end, clock.now
+            for _ in range(_MEASURED_STEPS):
+                first = len(clock.spans)
+                function(*args, **kwargs)
+        if not any(span.work for span in clock.spans):
+            raise ValueError(
+                f"{function!r} ran nothing on the GPU. `estimate` treats tensors, modules and "
+                "optimizers as if they were on the GPU if they are arguments, attributes or "
+                "variables of the function: pass them as arguments."
+            )
         seconds = (clock.end - start) / _MEASURED_STEPS
         in_waits = sum(s.seconds for s in clock.spans if s.row == "CPU")
         cpu = (clock.now - start_cpu - in_waits) / _MEASURED_STEPS
@@ -194,7 +198,8 @@ def _machine_for(card: Card) -> Iterator[Machine]:
     """Simulate one card with unlimited memory that computes nothing; restore what was before."""
     import simulated_cuda
 
-    from .timed import TimedOperations, TimedWaits
+    from . import timed
+    from .mode import EveryAllocation
 
     current = simulated_cuda._installation()
     if current is None:
@@ -208,140 +213,43 @@ def _machine_for(card: Card) -> Iterator[Machine]:
     machine, mode = current.machine, current.mode
     names = ("card", "clock", "computes", "memories", "every_allocation")
     before = {name: getattr(machine, name) for name in names}
-    machine.card, machine.clock, machine.computes = card, Clock(card), False
-    machine.memories = [DeviceMemory(i, 1 << 60) for i in range(len(before["memories"]))]
-    mode.memories, machine.every_allocation = machine.memories, True
-    try:
-        with TimedOperations(machine), TimedWaits(machine):
+    handlers = mode.handlers
+    with ExitStack() as stack:
+        if machine.clock is None:
+            stack.enter_context(timed.modes(machine))
+        machine.card, machine.clock, machine.computes = card, Clock(card), False
+        machine.memories = [DeviceMemory(i, 1 << 60) for i in range(len(before["memories"]))]
+        for allocations in _get_current_dispatch_mode_stack():
+            if isinstance(allocations, EveryAllocation):
+                stack.callback(setattr, allocations, "memories", allocations.memories)
+                allocations.memories = machine.memories
+        mode.memories, machine.every_allocation = machine.memories, True
+        mode.handlers = handlers | timed.handlers()
+        try:
             yield machine
-    finally:
-        for name, value in before.items():
-            setattr(machine, name, value)
-        mode.memories = machine.memories
+        finally:
+            for name, value in before.items():
+                setattr(machine, name, value)
+            mode.memories, mode.handlers = machine.memories, handlers
 
 
 @contextmanager
-def _on_gpu(
-    function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], machine: Machine
-) -> Iterator[tuple[tuple, dict[str, Any]]]:
-    """Treat what a function uses as if it were on the GPU; yield its arguments."""
-    found = _Found()
-    found.add([args, kwargs])
-    for value in _used_by(function):
-        found.add(value)
-    copies: dict[int, torch.Tensor] = {}
-    with torch._C.DisableTorchFunction(), ExitStack() as stack:
-        for tensor in found.tensors.values():
-            stack.callback(_restore_gradient, tensor, tensor.grad if tensor.is_leaf else None)
-            if not tensor.is_cpu:
-                copies[id(tensor)] = _shape_only(tensor)
-            _tag(copies.get(id(tensor), tensor), machine, stack)
-        for owner in found.tables:
-            for name, value in owner.items():
-                if id(value) in copies:
-                    stack.callback(owner.__setitem__, name, value)
-                    owner[name] = copies[id(value)]
-        for optimizer in found.optimizers:
-            state = {key: dict(value) for key, value in optimizer.state.items()}
-            stack.callback(setattr, optimizer, "state", defaultdict(dict, state))
-            for group in optimizer.param_groups:
-                stack.callback(group.__setitem__, "params", group["params"])
-                group["params"] = [copies.get(id(p), p) for p in group["params"]]
-        arguments = tree_map_only(
-            torch.Tensor, lambda tensor: copies.get(id(tensor), tensor), (args, kwargs)
-        )
-        cleanup = stack.pop_all()
+def _explained() -> Iterator[None]:
+    """Run functions without a compiler; add what to do to an error about devices."""
     try:
-        yield arguments
-    finally:
-        with torch._C.DisableTorchFunction():
-            cleanup.close()
-
-
-class _Found:
-    """Tensors, optimizers, and the tables of modules with parameters and buffers."""
-
-    def __init__(self) -> None:
-        self.tensors: dict[int, torch.Tensor] = {}
-        self.optimizers: list[Optimizer] = []
-        self.tables: list[dict[str, Any]] = []
-        self._seen: set[int] = set()
-
-    def add(self, value: Any, depth: int = 0) -> None:
-        """Add what a value contains."""
-        if id(value) in self._seen or depth > 4 or inspect.ismodule(value):
-            return
-        self._seen.add(id(value))
-        if isinstance(value, torch.Tensor):
-            self.tensors[id(value)] = value
-        elif isinstance(value, nn.Module):
-            for module in value.modules():
-                self.tables += [module._parameters, module._buffers]
-                for tensor in (*module._parameters.values(), *module._buffers.values()):
-                    self.add(tensor)
-                self.add(vars(module), depth + 1)
-        elif isinstance(value, Optimizer):
-            self.optimizers.append(value)
-            self.add([value.param_groups, list(value.state.values())], depth)
-        elif isinstance(value, list | tuple | set):
-            for item in value:
-                self.add(item, depth + 1)
-        elif isinstance(value, dict):
-            self.add(list(value.values()), depth)
-        elif hasattr(value, "__dict__") and not isinstance(value, type | FunctionType):
-            self.add(vars(value), depth + 1)
-
-
-def _used_by(function: Any) -> Iterator[Any]:
-    """Yield the variables outside of a function that it may use."""
-    function = inspect.unwrap(function)
-    if isinstance(function, nn.Module):
-        yield function
-        return
-    yield getattr(function, "__self__", None)
-    yield [getattr(function, name, None) for name in ("args", "keywords", "func")]
-    function = getattr(function, "__func__", function)
-    if not isinstance(function, FunctionType):
-        return
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # the variable has no value yet
-            continue
-    codes = [function.__code__]
-    for code in codes:
-        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-        for name in code.co_names:
-            value = function.__globals__.get(name)
-            yield value
-            # Functions of the program that this one calls, which use variables too.
-            is_own = isinstance(value, FunctionType) and value.__globals__ is function.__globals__
-            if is_own and value.__code__ not in codes:
-                codes.append(value.__code__)
-                yield [cell.cell_contents for cell in value.__closure__ or ()]
-
-
-def _shape_only(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor like one of another device, in memory that is never touched."""
-    copy = torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype)
-    if isinstance(tensor, nn.Parameter):
-        return nn.Parameter(copy, requires_grad=tensor.requires_grad)
-    return copy.requires_grad_(tensor.requires_grad)
-
-
-def _tag(tensor: torch.Tensor, machine: Machine, stack: ExitStack) -> None:
-    """Set the device of a tensor to the GPU, as a tensor that may not be written to."""
-    storage = storage_of(tensor)
-    before = storage.device_tag
-    if getattr(before, "memory", None) is machine.memories[0]:
-        return  # a view of a tensor that has a tag already
-    block = machine.memories[0].allocate(storage.nbytes())
-    tag = DeviceTag(0, False, storage.nbytes(), machine.memories[0], block)
-    tag.is_protected = True
-    storage.device_tag = tag
-    stack.callback(setattr, storage, "device_tag", before if before.is_set else UNKNOWN)
-
-
-def _restore_gradient(tensor: torch.Tensor, gradient: torch.Tensor | None) -> None:
-    if tensor.is_leaf:
-        tensor.grad = gradient
+        # Functions that the program has compiled would try to compile for the GPU.
+        with (
+            torch.compiler.set_stance("force_eager")
+            if "torch._dynamo" in sys.modules
+            else nullcontext()
+        ):
+            yield
+    except RuntimeError as error:
+        if "same device" in str(error) or "_cuda_" in str(error):
+            error.add_note(
+                "In `simulated_cuda.estimate`, tensors that the function gets from outside are on "
+                "the GPU, and new tensors are where they are created: write device=x.device, or "
+                "create tensors for the CPU in the function. Objects that `estimate` cannot find, "
+                "such as those in the attributes of an iterator, are passed as arguments."
+            )
+        raise
