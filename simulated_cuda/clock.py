@@ -8,7 +8,7 @@ simulation; what Python itself computes between two operations takes no time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,8 @@ from .work import Work
 class Span:
     """A kernel, a copy, or a wait: what ran on which row, from `start` to `end` in seconds.
 
-    `row` is "CPU", "stream 0" or "copy to GPU 0", for example. `line` is the line of the program
-    that waited, such as "train.py:12", and "" for kernels.
+    `row` is "CPU" for its waits, "launches", "GPU 0" or "copy to GPU 0", for example. `line` is the
+    line of the program that waited, such as "train.py:12", and "" for everything else.
     """
 
     row: str
@@ -56,7 +56,8 @@ class Clock:
         launch_seconds: the time that the CPU takes to launch one operation from Python.
         now: the time of the CPU.
         launches: number of kernel launches.
-        spans: what ran, in the order of launches.
+        spans: what ran, in the order of launches. If there are `max_spans`, `on_overflow` is
+            called, which may clear them.
     """
 
     card: Card
@@ -64,9 +65,11 @@ class Clock:
     now: float = 0.0
     launches: int = 0
     spans: list[Span] = field(default_factory=list)
-    steps: list[float] = field(default_factory=list)
+    max_spans: float = float("inf")
+    on_overflow: Callable[[], None] = field(default=lambda: None)
     is_suppressed: bool = False
     _queues: dict[Any, Queue] = field(default_factory=dict)
+    _launching: Span | None = None  # without a pause since its start
 
     def __post_init__(self) -> None:
         self._constants = load_constants()
@@ -76,6 +79,21 @@ class Clock:
         """Return the queue of a device's stream, or of a copy engine such as "to GPU"."""
         return self._queues.setdefault((device, stream), Queue())
 
+    def clear(self) -> None:
+        """Forget the spans."""
+        self.spans, self._launching = [], None
+
+    def _spend(self, launches: float) -> None:
+        """Let the CPU launch; launches without a pause between them are one span."""
+        if len(self.spans) >= self.max_spans:
+            self.on_overflow()
+        start = self.now
+        self.now += launches * self.launch_seconds
+        if self._launching is None or self._launching.end != start:
+            self._launching = Span("launches", "launches", start, start)
+            self.spans.append(self._launching)
+        self._launching.end = self.now
+
     def launch(
         self, works: Sequence[Work], device: int, stream: Any = 0, in_backward: bool = False
     ) -> None:
@@ -83,10 +101,9 @@ class Clock:
         if self.is_suppressed:
             return
         if not works:  # a view or an allocation
-            self.now += self._constants["view"] * self.launch_seconds
+            self._spend(self._constants["view"])
             return
-        factor = self._constants["backward"] if in_backward else 1.0
-        self.now += factor * self.launch_seconds
+        self._spend(self._constants["backward"] if in_backward else 1.0)
         queue = self.queue(device, stream)
         row = f"GPU {device}" if stream == 0 else f"GPU {device}, another stream"
         for work in works:
@@ -101,7 +118,7 @@ class Clock:
     ) -> None:  # fmt: skip
         """Copy between the host, -1, and a device, or between two devices."""
         constants = self._constants["copy"]
-        self.now += self.launch_seconds
+        self._spend(1.0)
         device, direction = (target, "to") if target >= 0 else (source, "from")
         queue, engine = self.queue(device, stream), self.queue(device, direction)
         speed = constants["pinned"] * (

@@ -18,6 +18,7 @@ from .clock import Clock, Span
 from .kernel_time import load_constants
 from .machine import Machine
 from .memory import DeviceMemory
+from .timeline import Timeline
 
 # What CUDA's context and the libraries' workspaces take, in addition to tensors.
 _CONTEXT_BYTES = GIB // 4
@@ -80,7 +81,9 @@ class Estimate:
 
     @property
     def limit(self) -> str:
-        """What the time depends on: "launches" (the CPU), "memory" or "compute" (the GPU)."""
+        """What the time depends on: "launches" (the CPU), "copies", "memory" or "compute"."""
+        if self.copy_seconds > max(self.cpu_seconds, self.gpu_seconds):
+            return "copies"
         if self.cpu_seconds > self.gpu_seconds:
             return "launches"
         seconds: dict[str, float] = defaultdict(float)
@@ -98,15 +101,36 @@ class Estimate:
         rows = [(name, int(number), seconds) for name, (number, seconds) in totals.items()]
         return sorted(rows, key=lambda row: -row[2])[:count]
 
+    @property
+    def copy_seconds(self) -> float:
+        """The time of the copies in the direction with more of them."""
+        seconds: dict[str, float] = defaultdict(float)
+        for span in self.spans:
+            if span.row.startswith("copy"):
+                seconds[span.row] += span.seconds
+        return max(seconds.values(), default=0.0)
+
+    def timeline(self) -> Timeline:
+        """Return a picture of the call, for a notebook or for `save("trace.json")`."""
+        busy = min(1.0, self.gpu_seconds / self.seconds)
+        title = f"{self.card.name}, modelled: the GPU is busy {busy:.0%} of the time"
+        if self.limit in ("copies", "launches"):
+            title += f"; it waits for {self.limit}"
+        elif busy < 0.9 and self.waits:
+            title += f"; the CPU waits at {max(self.waits, key=lambda span: span.seconds).line}"
+        return Timeline(self.spans, title + ".")
+
     def __str__(self) -> str:
         return summary(self)
 
 
-def summary(estimate: Estimate) -> str:
-    """Return the estimate as text of several lines."""
+def summary(estimate: Estimate, what: str = "call") -> str:
+    """Return the estimate as text of several lines; `what` is what it is about."""
     e, card = estimate, estimate.card
     errors = load_constants()["errors"]
-    if e.limit == "launches":
+    if e.limit == "copies":
+        reason = f"copies between the CPU and the GPU, which take {_ms(e.copy_seconds)}"
+    elif e.limit == "launches":
         factor = e.cpu_seconds / max(e.gpu_seconds, 1e-9)
         reason = f"the CPU: launching the kernels takes {factor:.1f} times as long as running them"
     else:
@@ -117,7 +141,7 @@ def summary(estimate: Estimate) -> str:
     lines = [
         f"{card.name}, modelled (published measurements of networks differ by "
         f"{errors['networks']:.0%} in the median, see docs/the_clock.md)",
-        f"  time      {_ms(e.seconds)} per call; limited by {reason}",
+        f"  time      {_ms(e.seconds)} per {what}; limited by {reason}",
         f"  memory    {e.peak_bytes / GIB:.2f} GiB at the peak, which {enough} the "
         f"{card.memory_bytes / GIB:.1f} GiB of the card",
         f"  use       {e.flops / e.seconds / 1e12:.3g} TFLOP/s in products and convolutions, "
@@ -172,11 +196,11 @@ def estimate(
         clock, memory = machine.clock, machine.memories[0]
         with _explained():
             function(*args, **kwargs)  # creates the states of optimizers, for example
-            clock.spans.clear()
-            start, start_cpu = clock.end, clock.now
+            start, start_cpu, in_waits = clock.end, clock.now, 0.0
             for _ in range(_MEASURED_STEPS):
-                first = len(clock.spans)
+                clock.clear()
                 function(*args, **kwargs)
+                in_waits += sum(s.seconds for s in clock.spans if s.row == "CPU")
         if not any(span.work for span in clock.spans):
             raise ValueError(
                 f"{function!r} ran nothing on the GPU. `estimate` treats tensors, modules and "
@@ -184,13 +208,19 @@ def estimate(
                 "variables of the function: pass them as arguments."
             )
         seconds = (clock.end - start) / _MEASURED_STEPS
-        in_waits = sum(s.seconds for s in clock.spans if s.row == "CPU")
         cpu = (clock.now - start_cpu - in_waits) / _MEASURED_STEPS
-        spans = clock.spans[first:]
         memory.collect()
         peak = memory.statistics["reserved_bytes"].peak[2]
-    busy = sum(span.seconds for span in spans if span.row.startswith("GPU"))
-    return Estimate(card, seconds, cpu, busy, peak, spans)
+    return Estimate(card, seconds, cpu, busy_seconds(clock.spans), peak, clock.spans)
+
+
+def busy_seconds(spans: list[Span]) -> float:
+    """Return the seconds in which any stream of a GPU was busy."""
+    busy = end = 0.0
+    for span in sorted((s for s in spans if s.work is not None), key=lambda s: s.start):
+        busy += max(0.0, span.end - max(span.start, end))
+        end = max(end, span.end)
+    return busy
 
 
 @contextmanager
@@ -216,7 +246,8 @@ def _machine_for(card: Card) -> Iterator[Machine]:
     handlers = mode.handlers
     with ExitStack() as stack:
         if machine.clock is None:
-            stack.enter_context(timed.modes(machine))
+            for timed_mode in timed.modes(machine):
+                stack.enter_context(timed_mode)
         machine.card, machine.clock, machine.computes = card, Clock(card), False
         machine.memories = [DeviceMemory(i, 1 << 60) for i in range(len(before["memories"]))]
         for allocations in _get_current_dispatch_mode_stack():

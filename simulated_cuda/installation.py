@@ -67,7 +67,8 @@ class Installation:
             processes.watch_forks(self.machine)
             push_at_bottom(self.mode)
             if self.machine.clock is not None:
-                self._modes.enter_context(timed.modes(self.machine))
+                for timed_mode in timed.modes(self.machine):
+                    self._modes.enter_context(timed_mode)
             elif self.machine.every_allocation:
                 self._modes.enter_context(EveryAllocation(self.machine.memories))
         except BaseException:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -69,11 +68,9 @@ class TimedWaits(Waits):
             )  # fmt: skip
 
 
-@contextmanager
-def modes(machine: Machine) -> Iterator[None]:
-    """Pass operations and waits of this thread to the clock inside a `with` block."""
-    with TimedOperations(machine), TimedWaits(machine):
-        yield
+def modes(machine: Machine) -> tuple[TimedOperations, TimedWaits]:
+    """Return the modes that pass operations and waits of a thread to the clock."""
+    return TimedOperations(machine), TimedWaits(machine)
 
 
 def _as_one_kernel(work_of: Callable[..., Work], compute: Callable[..., Any]) -> Callable[..., Any]:
