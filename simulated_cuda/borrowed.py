@@ -137,8 +137,7 @@ class _Reachable:
 
     def _parts_of(self, value: Any) -> list[Any]:
         """Return the class and the attributes of an object; none for those of the system."""
-        root = type(value).__module__.partition(".")[0]
-        if root == "simulated_cuda" or root in sys.stdlib_module_names - _NAMESPACES:
+        if type(value).__module__.partition(".")[0] in sys.stdlib_module_names - _NAMESPACES:
             return []
         if isinstance(value, Optimizer):
             self.optimizers.append(value)
