@@ -6,13 +6,13 @@ and the global variables that functions of the program (not of libraries) name.
 
 from __future__ import annotations
 
-import functools
 import random
 import sys
 import sysconfig
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -47,13 +47,11 @@ def borrowed(
     found = _Reachable()
     with torch._C.DisableTorchFunction(), ExitStack() as stack:
         found.visit([call, function])
-        stack.callback(torch.set_rng_state, torch.get_rng_state())
         stack.callback(random.setstate, random.getstate())
-        if "numpy.random" in sys.modules:
-            numpy_random = sys.modules["numpy.random"]
-            stack.callback(numpy_random.set_state, numpy_random.get_state())
-        for generator in (*found.generators, *machine.generators):
-            stack.callback(generator.set_state, generator.get_state())
+        generators = [torch.default_generator, *found.generators, *machine.generators]
+        for generator in (*generators, sys.modules.get("numpy.random")):
+            if generator is not None:
+                stack.callback(generator.set_state, generator.get_state())
         stack.callback(found.restore)
         copies = {
             id(tensor): _shape_only(tensor) for tensor in found.tensors.values()
@@ -99,24 +97,17 @@ class _Reachable:
                 self.owned.add(id(value))
         elif isinstance(value, torch.Generator):
             self.generators.append(value)
-        elif isinstance(value, list | deque | set):
-            self.places.append((value, list(value), True))
-            further = list(value)
-        elif isinstance(value, dict):
-            self.places.append((value, dict(value), True))
-            further = list(value.values())
+        elif isinstance(value, list | deque | set | dict):
+            content = dict(value) if isinstance(value, dict) else list(value)
+            self.places.append((value, content, True))
+            further = content.values() if isinstance(content, dict) else content
         elif isinstance(value, tuple):
             further = value
         elif isinstance(value, CellType):
             further = self._remember_attributes(value, ["cell_contents"])
-        elif isinstance(value, functools.partial):
-            further = [value.func, value.args, value.keywords]
-        elif isinstance(value, MethodType):
-            further = [value.__self__, value.__func__]
-        elif isinstance(value, staticmethod | classmethod):
-            further = [value.__func__]
-        elif isinstance(value, property):
-            further = [value.fget]
+        elif isinstance(value, partial | MethodType | staticmethod | classmethod | property):
+            names = ("func", "args", "keywords", "__self__", "__func__", "fget")
+            further = [getattr(value, name, None) for name in names]
         elif isinstance(value, FunctionType):
             further = [*(value.__closure__ or ()), value.__defaults__, vars(value)]
             if _is_own(value.__code__.co_filename):
@@ -209,7 +200,7 @@ class _Reachable:
                         setattr(place, name, value)
             elif not is_all:
                 place.update(values)
-            elif not _is_same(place, values):
+            else:
                 place.clear()
                 (place.extend if isinstance(place, list | deque) else place.update)(values)
 
@@ -217,14 +208,6 @@ class _Reachable:
 def _is_data(value: Any) -> bool:
     """Return whether an attribute of a class is a variable rather than a method or a property."""
     return not (callable(value) or hasattr(value, "__get__"))
-
-
-def _is_same(place: Any, values: Any) -> bool:
-    if isinstance(place, dict):
-        return list(map(id, place)) == list(map(id, values)) and all(
-            place[key] is value for key, value in values.items()
-        )
-    return list(map(id, place)) == list(map(id, values))
 
 
 def _is_own(file: str) -> bool:

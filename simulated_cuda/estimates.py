@@ -6,7 +6,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -193,34 +193,36 @@ def estimate(
         if launch_us is not None:
             machine.clock.launch_seconds = 1e-6 * launch_us
         args, kwargs = stack.enter_context(borrowed(function, args, kwargs, machine))
-        clock, memory = machine.clock, machine.memories[0]
+        clock, parts = machine.clock, []
         with _explained():
             function(*args, **kwargs)  # creates the states of optimizers, for example
-            start, start_cpu, in_waits = clock.end, clock.now, 0.0
             for _ in range(_MEASURED_STEPS):
                 clock.clear()
+                start, start_cpu = clock.end, clock.now
                 function(*args, **kwargs)
-                in_waits += sum(s.seconds for s in clock.spans if s.row == "CPU")
-        if not any(span.work for span in clock.spans):
-            raise ValueError(
-                f"{function!r} ran nothing on the GPU. `estimate` treats tensors, modules and "
-                "optimizers as if they were on the GPU if they are arguments, attributes or "
-                "variables of the function: pass them as arguments."
-            )
-        seconds = (clock.end - start) / _MEASURED_STEPS
-        cpu = (clock.now - start_cpu - in_waits) / _MEASURED_STEPS
+                parts.append(measured(machine, start, start_cpu))
+    if not parts[-1].kernels:
+        raise ValueError(
+            f"{function!r} ran nothing on the GPU. `estimate` treats tensors, modules and "
+            "optimizers as if they were on the GPU if they are arguments, attributes or "
+            "variables of the function: pass them as arguments."
+        )
+    return replace(parts[-1], seconds=sum(part.seconds for part in parts) / len(parts))
+
+
+def measured(machine: Machine, start: float, start_cpu: float) -> Estimate:
+    """Return the cost of what ran since a time; the clock has the spans of this."""
+    clock, spans, peaks = machine.clock, machine.clock.spans, []
+    for memory in machine.memories:
         memory.collect()
-        peak = memory.statistics["reserved_bytes"].peak[2]
-    return Estimate(card, seconds, cpu, busy_seconds(clock.spans), peak, clock.spans)
-
-
-def busy_seconds(spans: list[Span]) -> float:
-    """Return the seconds in which any stream of a GPU was busy."""
-    busy = end = 0.0
+        peaks.append(memory.statistics["reserved_bytes"].peak[2])
+    waits = sum(span.seconds for span in spans if span.row == "CPU")
+    busy = end = 0.0  # while any stream is busy
     for span in sorted((s for s in spans if s.work is not None), key=lambda s: s.start):
         busy += max(0.0, span.end - max(span.start, end))
         end = max(end, span.end)
-    return busy
+    cpu = clock.now - start_cpu - waits
+    return Estimate(clock.card, clock.end - start, cpu, busy, max(peaks), spans)
 
 
 @contextmanager

@@ -2,10 +2,13 @@
 
 import os
 import re
+import tomllib
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 NAME = "Simulated GPU"
 GIB = 1 << 30
@@ -26,6 +29,12 @@ class Settings:
     def __str__(self) -> str:
         plural = "" if self.gpus == 1 else "s"
         return f"{self.gpus} simulated GPU{plural} with {self.memory / GIB:g} GiB of memory"
+
+
+@cache
+def table(name: str) -> dict[str, Any]:
+    """Return the contents of a TOML file of this package."""
+    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
 
 
 def parse_size(text: str) -> int:

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import statistics
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from .clock import Clock, Span
-from .estimates import Estimate, busy_seconds
+from .estimates import Estimate, measured
 from .machine import Machine
 
 _KEPT = 3  # steps whose spans are kept
 _MAX_SPANS = 100_000
-
-
-@dataclass(frozen=True)
-class Part:
-    """A step, or another part of a program; times are in seconds."""
-
-    seconds: float
-    cpu_seconds: float
-    spans: list[Span]
 
 
 class Steps:
@@ -31,11 +21,11 @@ class Steps:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._clock: Clock = machine.clock
+        self._clock = machine.clock
         self._clock.on_overflow, self._clock.max_spans = self._begin, _MAX_SPANS
         self._optimizer: Any = None
         self.seconds: list[float] = []
-        self.kept: deque[Part] = deque(maxlen=_KEPT)
+        self.kept: deque[Estimate] = deque(maxlen=_KEPT)
         self._is_cut = False
         self._start = self._start_cpu = 0.0
         self._hook = register_optimizer_step_post_hook(self._note_step)
@@ -55,11 +45,8 @@ class Steps:
         clock.clear()
         self._start, self._start_cpu = clock.end, clock.now
 
-    def _part(self) -> Part:
-        clock = self._clock
-        waits = sum(span.seconds for span in clock.spans if span.row == "CPU")
-        cpu = clock.now - self._start_cpu - waits
-        return Part(clock.end - self._start, cpu, clock.spans)
+    def _part(self) -> Estimate:
+        return measured(self._machine, self._start, self._start_cpu)
 
     def finish(self) -> tuple[Estimate | None, str]:
         """Stop; return the estimate of one step, None if nothing ran, and what it is about."""
@@ -69,18 +56,9 @@ class Steps:
             later = self.seconds[min(2, len(self.seconds) - 1) :]
             seconds = statistics.median(later)
             part = min(self.kept, key=lambda kept: abs(kept.seconds - seconds))
+            part = replace(part, seconds=seconds, peak_bytes=self._part().peak_bytes)
             what = f"step (median of {len(later)})" if len(later) > 1 else "step"
         else:
             part = self._part()
-            seconds = part.seconds
             what = f"the last {len(part.spans):,} operations" if self._is_cut else "program"
-        if not any(span.work for span in part.spans):
-            return None, what
-        peaks = []
-        for memory in self._machine.memories:
-            memory.collect()
-            peaks.append(memory.statistics["reserved_bytes"].peak[2])
-        busy = busy_seconds(part.spans)
-        return Estimate(
-            self._clock.card, seconds, part.cpu_seconds, busy, max(peaks), part.spans
-        ), what
+        return (part if part.kernels else None), what
