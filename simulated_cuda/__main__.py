@@ -3,15 +3,20 @@
 import argparse
 import runpy
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import simulated_cuda
 
 from . import missing_moves, settings
+from .cards import Card
 
 _DESCRIPTION = "Run a Python program with simulated GPUs, in this process and its child processes."
 _EXAMPLES = """examples:
   python -m simulated_cuda train.py --epochs 1
+  python -m simulated_cuda --gpu T4 --timeline trace.json train.py
   python -m simulated_cuda --gpus 2 --memory 16GiB train.py
   python -m simulated_cuda --gpus 2 -m torch.distributed.run --nproc-per-node 2 train.py
   python -m simulated_cuda --find-missing-moves src/mypackage -- tests -k train
@@ -25,9 +30,27 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--gpus", type=int, default=1, metavar="N", help="number of GPUs")
     parser.add_argument(
-        "--memory", type=_size, default=8 * settings.GIB, metavar="SIZE",
-        help="memory of each GPU, such as 16GiB (default: 8GiB)",
+        "--memory", type=_size, metavar="SIZE",
+        help="memory of each GPU, such as 16GiB (default: 8GiB, or that of the card)",
     )  # fmt: skip
+    parser.add_argument(
+        "--gpu",
+        type=_card,
+        metavar="CARD",
+        help="model this card, such as T4 or H100, and print the modelled cost of a training step",
+    )
+    parser.add_argument(
+        "--timeline",
+        type=Path,
+        metavar="FILE.json",
+        help="with --gpu: write the last steps as a trace for Perfetto, and as a picture, FILE.svg",
+    )
+    parser.add_argument(
+        "--launch-us",
+        type=float,
+        metavar="N",
+        help="with --gpu: microseconds that the CPU takes to launch an operation",
+    )
     parser.add_argument(
         "--find-missing-moves", action="store_true",
         help="remove each .to(device), .cuda() and device=... from the given files and folders in "
@@ -47,6 +70,41 @@ def _size(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
+def _card(text: str) -> Card:
+    try:
+        return simulated_cuda.find_card(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+@contextmanager
+def _reported(options: argparse.Namespace) -> Iterator[None]:
+    """Print the modelled cost of a step of the program that runs inside a `with` block."""
+    if options.gpu is None:
+        yield
+        return
+    from .estimates import summary
+    from .steps import Steps
+
+    machine = simulated_cuda._installation().machine
+    if options.launch_us is not None:
+        machine.clock.launch_seconds = 1e-6 * options.launch_us
+    steps = Steps(machine)
+    try:
+        yield
+    finally:
+        estimate, what = steps.finish()
+        if estimate is None:
+            print("The program ran nothing on the modelled GPU.", file=sys.stderr)
+        else:
+            print(summary(estimate, what), file=sys.stderr)
+            if options.timeline is not None:
+                spans = [span for part in steps.kept for span in part.spans] or estimate.spans
+                timeline = replace(estimate.timeline(), spans=spans)
+                files = " and ".join(map(str, timeline.save(options.timeline)))
+                print(f"  timeline  {files} (modelled)", file=sys.stderr)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit status."""
     parser = _parser()
@@ -54,18 +112,21 @@ def main(arguments: list[str] | None = None) -> int:
     # The arguments after "--" are for pytest. argparse would drop the "--".
     end = words.index("--") if "--find-missing-moves" in words and "--" in words else len(words)
     options = parser.parse_args(words[:end])
-    requested = settings.Settings(options.gpus, options.memory)
+    if options.gpu is None and (options.timeline or options.launch_us):
+        parser.error("--timeline and --launch-us need a card, such as --gpu T4")
+    memory = options.memory or (options.gpu.memory_bytes if options.gpu else 8 * settings.GIB)
+    requested = settings.Settings(options.gpus, memory, options.gpu and options.gpu.name)
     if options.find_missing_moves:
         paths = [Path(word) for word in (options.program, *options.arguments)]
         return missing_moves.main(paths, words[end + 1 :], requested)
     try:
-        simulated_cuda.enable(requested.gpus, requested.memory)
+        simulated_cuda.enable(requested.gpus, requested.memory, gpu=options.gpu)
     except (RuntimeError, ValueError) as error:
         parser.error(str(error))
     if not options.module and not Path(options.program).exists():
         parser.error(f"there is no file {options.program!r}")
     sys.argv = [options.program, *options.arguments]
-    with settings.inherit_in_child_processes(requested):
+    with settings.inherit_in_child_processes(requested), _reported(options):
         if options.module:
             sys.path[0] = str(Path.cwd())
             runpy.run_module(options.program, run_name="__main__", alter_sys=True)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
-GIB = 1 << 30
+from .settings import GIB, table
+
 # These words say nothing about the model.
 _FILLER = {"nvidia", "tesla", "geforce", "rtx", "gb", "gib", "hbm", "hbm2e", "gpu"}
 
@@ -60,7 +59,7 @@ class Card:
 @cache
 def load_cards() -> dict[str, Card]:
     """Return the cards of `cards.toml`, by name."""
-    entries = tomllib.loads(Path(__file__).with_name("cards.toml").read_text("utf-8"))
+    entries = table("cards")
     return {
         name: Card(name=name, **{**entry, "capability": tuple(entry["capability"])})
         for name, entry in entries.items()

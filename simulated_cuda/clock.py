@@ -8,27 +8,23 @@ simulation; what Python itself computes between two operations takes no time.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from .cards import Card
 from .kernel_time import compute_seconds, kernel_seconds, load_constants, memory_seconds
+from .waits import user_line
 from .work import Work
-
-_TORCH = str(Path(sys.modules["torch"].__file__).parent) if "torch" in sys.modules else "\0"
-_OWN = str(Path(__file__).parent)
 
 
 @dataclass(slots=True)
 class Span:
     """A kernel, a copy, or a wait: what ran on which row, from `start` to `end` in seconds.
 
-    `row` is "CPU", "stream 0" or "copy to GPU 0", for example. `line` is the line of the program
-    that waited, such as "train.py:12", and "" for kernels.
+    `row` is "CPU" for its waits, "launches", "GPU 0" or "copy to GPU 0", for example. `line` is the
+    line of the program that waited, such as "train.py:12", and "" for everything else.
     """
 
     row: str
@@ -60,7 +56,8 @@ class Clock:
         launch_seconds: the time that the CPU takes to launch one operation from Python.
         now: the time of the CPU.
         launches: number of kernel launches.
-        spans: what ran, in the order of launches.
+        spans: what ran, in the order of launches. If there are `max_spans`, `on_overflow` is
+            called, which may clear them.
     """
 
     card: Card
@@ -68,9 +65,11 @@ class Clock:
     now: float = 0.0
     launches: int = 0
     spans: list[Span] = field(default_factory=list)
-    steps: list[float] = field(default_factory=list)
+    max_spans: float = float("inf")
+    on_overflow: Callable[[], None] = field(default=lambda: None)
     is_suppressed: bool = False
     _queues: dict[Any, Queue] = field(default_factory=dict)
+    _launching: Span | None = None  # without a pause since its start
 
     def __post_init__(self) -> None:
         self._constants = load_constants()
@@ -80,6 +79,21 @@ class Clock:
         """Return the queue of a device's stream, or of a copy engine such as "to GPU"."""
         return self._queues.setdefault((device, stream), Queue())
 
+    def clear(self) -> None:
+        """Forget the spans."""
+        self.spans, self._launching = [], None
+
+    def _spend(self, launches: float) -> None:
+        """Let the CPU launch; launches without a pause between them are one span."""
+        if len(self.spans) >= self.max_spans:
+            self.on_overflow()
+        start = self.now
+        self.now += launches * self.launch_seconds
+        if self._launching is None or self._launching.end != start:
+            self._launching = Span("launches", "launches", start, start)
+            self.spans.append(self._launching)
+        self._launching.end = self.now
+
     def launch(
         self, works: Sequence[Work], device: int, stream: Any = 0, in_backward: bool = False
     ) -> None:
@@ -87,10 +101,9 @@ class Clock:
         if self.is_suppressed:
             return
         if not works:  # a view or an allocation
-            self.now += self._constants["view"] * self.launch_seconds
+            self._spend(self._constants["view"])
             return
-        factor = self._constants["backward"] if in_backward else 1.0
-        self.now += factor * self.launch_seconds
+        self._spend(self._constants["backward"] if in_backward else 1.0)
         queue = self.queue(device, stream)
         row = f"GPU {device}" if stream == 0 else f"GPU {device}, another stream"
         for work in works:
@@ -105,7 +118,7 @@ class Clock:
     ) -> None:  # fmt: skip
         """Copy between the host, -1, and a device, or between two devices."""
         constants = self._constants["copy"]
-        self.now += self.launch_seconds
+        self._spend(1.0)
         device, direction = (target, "to") if target >= 0 else (source, "from")
         queue, engine = self.queue(device, stream), self.queue(device, direction)
         speed = constants["pinned"] * (
@@ -138,7 +151,8 @@ class Clock:
         if self.is_suppressed:
             return
         end = max(self.now, time)
-        self.spans.append(Span("CPU", name, self.now, end, line=user_line()))
+        file, line = user_line()
+        self.spans.append(Span("CPU", name, self.now, end, line=f"{Path(file).name}:{line}"))
         self.now = end
 
     @property
@@ -153,14 +167,3 @@ class Clock:
         if max(memory, compute) < 1e-6 * self._constants["kernel_us"]:
             return "launch"
         return "memory" if memory >= compute else "compute"
-
-
-def user_line() -> str:
-    """Return the line of the program that is running, such as "train.py:12"; "" if unknown."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not (file.startswith((_OWN, _TORCH, "<frozen")) or "contextlib" in file):
-            return f"{Path(file).name}:{frame.f_lineno}"
-        frame = frame.f_back
-    return ""

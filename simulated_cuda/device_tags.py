@@ -33,8 +33,8 @@ class DeviceTag:
 
     # Every tensor on a GPU has its own tag: slots save time and memory.
     __slots__ = (
-        "__weakref__", "block", "guessed", "index", "is_protected", "is_set", "memory", "nbytes",
-        "pinned",
+        "__weakref__", "block", "from_host", "guessed", "index", "is_protected", "is_set", "memory",
+        "nbytes", "pinned",
     )  # fmt: skip
 
     def __init__(
@@ -48,6 +48,7 @@ class DeviceTag:
         self.block = block
         self.is_set = True
         self.is_protected = False  # whether `estimate` must not write to it
+        self.from_host = False  # whether `.to` of a tensor that `estimate` moved is a copy
         self.pinned = False
 
     def __del__(self) -> None:

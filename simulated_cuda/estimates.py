@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from types import CodeType, FunctionType
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import nn
-from torch.optim import Optimizer
-from torch.utils._pytree import tree_map_only
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
+from .borrowed import borrowed
 from .cards import GIB, Card, find_card
 from .clock import Clock, Span
-from .device_tags import UNKNOWN, DeviceTag, storage_of
 from .kernel_time import load_constants
 from .machine import Machine
 from .memory import DeviceMemory
+from .timeline import Timeline
 
 # What CUDA's context and the libraries' workspaces take, in addition to tensors.
 _CONTEXT_BYTES = GIB // 4
@@ -83,7 +81,9 @@ class Estimate:
 
     @property
     def limit(self) -> str:
-        """What the time depends on: "launches" (the CPU), "memory" or "compute" (the GPU)."""
+        """What the time depends on: "launches" (the CPU), "copies", "memory" or "compute"."""
+        if self.copy_seconds > max(self.cpu_seconds, self.gpu_seconds):
+            return "copies"
         if self.cpu_seconds > self.gpu_seconds:
             return "launches"
         seconds: dict[str, float] = defaultdict(float)
@@ -101,15 +101,36 @@ class Estimate:
         rows = [(name, int(number), seconds) for name, (number, seconds) in totals.items()]
         return sorted(rows, key=lambda row: -row[2])[:count]
 
+    @property
+    def copy_seconds(self) -> float:
+        """The time of the copies in the direction with more of them."""
+        seconds: dict[str, float] = defaultdict(float)
+        for span in self.spans:
+            if span.row.startswith("copy"):
+                seconds[span.row] += span.seconds
+        return max(seconds.values(), default=0.0)
+
+    def timeline(self) -> Timeline:
+        """Return a picture of the call, for a notebook or for `save("trace.json")`."""
+        busy = min(1.0, self.gpu_seconds / self.seconds)
+        title = f"{self.card.name}, modelled: the GPU is busy {busy:.0%} of the time"
+        if self.limit in ("copies", "launches"):
+            title += f"; it waits for {self.limit}"
+        elif busy < 0.9 and self.waits:
+            title += f"; the CPU waits at {max(self.waits, key=lambda span: span.seconds).line}"
+        return Timeline(self.spans, title + ".")
+
     def __str__(self) -> str:
         return summary(self)
 
 
-def summary(estimate: Estimate) -> str:
-    """Return the estimate as text of several lines."""
+def summary(estimate: Estimate, what: str = "call") -> str:
+    """Return the estimate as text of several lines; `what` is what it is about."""
     e, card = estimate, estimate.card
     errors = load_constants()["errors"]
-    if e.limit == "launches":
+    if e.limit == "copies":
+        reason = f"copies between the CPU and the GPU, which take {_ms(e.copy_seconds)}"
+    elif e.limit == "launches":
         factor = e.cpu_seconds / max(e.gpu_seconds, 1e-9)
         reason = f"the CPU: launching the kernels takes {factor:.1f} times as long as running them"
     else:
@@ -120,7 +141,7 @@ def summary(estimate: Estimate) -> str:
     lines = [
         f"{card.name}, modelled (published measurements of networks differ by "
         f"{errors['networks']:.0%} in the median, see docs/the_clock.md)",
-        f"  time      {_ms(e.seconds)} per call; limited by {reason}",
+        f"  time      {_ms(e.seconds)} per {what}; limited by {reason}",
         f"  memory    {e.peak_bytes / GIB:.2f} GiB at the peak, which {enough} the "
         f"{card.memory_bytes / GIB:.1f} GiB of the card",
         f"  use       {e.flops / e.seconds / 1e12:.3g} TFLOP/s in products and convolutions, "
@@ -171,22 +192,37 @@ def estimate(
         machine = stack.enter_context(_machine_for(card))
         if launch_us is not None:
             machine.clock.launch_seconds = 1e-6 * launch_us
-        args, kwargs = stack.enter_context(_on_gpu(function, args, kwargs, machine))
-        clock, memory = machine.clock, machine.memories[0]
-        function(*args, **kwargs)  # creates the states of optimizers, for example
-        clock.spans.clear()
-        start, start_cpu = clock.end, clock.now
-        for _ in range(_MEASURED_STEPS):
-            first = len(clock.spans)
-            function(*args, **kwargs)
-        seconds = (clock.end - start) / _MEASURED_STEPS
-        in_waits = sum(s.seconds for s in clock.spans if s.row == "CPU")
-        cpu = (clock.now - start_cpu - in_waits) / _MEASURED_STEPS
-        spans = clock.spans[first:]
+        args, kwargs = stack.enter_context(borrowed(function, args, kwargs, machine))
+        clock, parts = machine.clock, []
+        with _explained():
+            function(*args, **kwargs)  # creates the states of optimizers, for example
+            for _ in range(_MEASURED_STEPS):
+                clock.clear()
+                start, start_cpu = clock.end, clock.now
+                function(*args, **kwargs)
+                parts.append(measured(machine, start, start_cpu))
+    if not parts[-1].kernels:
+        raise ValueError(
+            f"{function!r} ran nothing on the GPU. `estimate` treats tensors, modules and "
+            "optimizers as if they were on the GPU if they are arguments, attributes or "
+            "variables of the function: pass them as arguments."
+        )
+    return replace(parts[-1], seconds=sum(part.seconds for part in parts) / len(parts))
+
+
+def measured(machine: Machine, start: float, start_cpu: float) -> Estimate:
+    """Return the cost of what ran since a time; the clock has the spans of this."""
+    clock, spans, peaks = machine.clock, machine.clock.spans, []
+    for memory in machine.memories:
         memory.collect()
-        peak = memory.statistics["reserved_bytes"].peak[2]
-    busy = sum(span.seconds for span in spans if span.row.startswith("GPU"))
-    return Estimate(card, seconds, cpu, busy, peak, spans)
+        peaks.append(memory.statistics["reserved_bytes"].peak[2])
+    waits = sum(span.seconds for span in spans if span.row == "CPU")
+    busy = end = 0.0  # while any stream is busy
+    for span in sorted((s for s in spans if s.work is not None), key=lambda s: s.start):
+        busy += max(0.0, span.end - max(span.start, end))
+        end = max(end, span.end)
+    cpu = clock.now - start_cpu - waits
+    return Estimate(clock.card, clock.end - start, cpu, busy, max(peaks), spans)
 
 
 @contextmanager
@@ -194,7 +230,8 @@ def _machine_for(card: Card) -> Iterator[Machine]:
     """Simulate one card with unlimited memory that computes nothing; restore what was before."""
     import simulated_cuda
 
-    from .timed import TimedOperations, TimedWaits
+    from . import timed
+    from .mode import EveryAllocation
 
     current = simulated_cuda._installation()
     if current is None:
@@ -208,140 +245,44 @@ def _machine_for(card: Card) -> Iterator[Machine]:
     machine, mode = current.machine, current.mode
     names = ("card", "clock", "computes", "memories", "every_allocation")
     before = {name: getattr(machine, name) for name in names}
-    machine.card, machine.clock, machine.computes = card, Clock(card), False
-    machine.memories = [DeviceMemory(i, 1 << 60) for i in range(len(before["memories"]))]
-    mode.memories, machine.every_allocation = machine.memories, True
-    try:
-        with TimedOperations(machine), TimedWaits(machine):
+    handlers = mode.handlers
+    with ExitStack() as stack:
+        if machine.clock is None:
+            for timed_mode in timed.modes(machine):
+                stack.enter_context(timed_mode)
+        machine.card, machine.clock, machine.computes = card, Clock(card), False
+        machine.memories = [DeviceMemory(i, 1 << 60) for i in range(len(before["memories"]))]
+        for allocations in _get_current_dispatch_mode_stack():
+            if isinstance(allocations, EveryAllocation):
+                stack.callback(setattr, allocations, "memories", allocations.memories)
+                allocations.memories = machine.memories
+        mode.memories, machine.every_allocation = machine.memories, True
+        mode.handlers = handlers | timed.handlers()
+        try:
             yield machine
-    finally:
-        for name, value in before.items():
-            setattr(machine, name, value)
-        mode.memories = machine.memories
+        finally:
+            for name, value in before.items():
+                setattr(machine, name, value)
+            mode.memories, mode.handlers = machine.memories, handlers
 
 
 @contextmanager
-def _on_gpu(
-    function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], machine: Machine
-) -> Iterator[tuple[tuple, dict[str, Any]]]:
-    """Treat what a function uses as if it were on the GPU; yield its arguments."""
-    found = _Found()
-    found.add([args, kwargs])
-    for value in _used_by(function):
-        found.add(value)
-    copies: dict[int, torch.Tensor] = {}
-    with torch._C.DisableTorchFunction(), ExitStack() as stack:
-        for tensor in found.tensors.values():
-            stack.callback(_restore_gradient, tensor, tensor.grad if tensor.is_leaf else None)
-            if not tensor.is_cpu:
-                copies[id(tensor)] = _shape_only(tensor)
-            _tag(copies.get(id(tensor), tensor), machine, stack)
-        for owner in found.tables:
-            for name, value in owner.items():
-                if id(value) in copies:
-                    stack.callback(owner.__setitem__, name, value)
-                    owner[name] = copies[id(value)]
-        for optimizer in found.optimizers:
-            state = {key: dict(value) for key, value in optimizer.state.items()}
-            stack.callback(setattr, optimizer, "state", defaultdict(dict, state))
-            for group in optimizer.param_groups:
-                stack.callback(group.__setitem__, "params", group["params"])
-                group["params"] = [copies.get(id(p), p) for p in group["params"]]
-        arguments = tree_map_only(
-            torch.Tensor, lambda tensor: copies.get(id(tensor), tensor), (args, kwargs)
-        )
-        cleanup = stack.pop_all()
+def _explained() -> Iterator[None]:
+    """Run functions without a compiler; add what to do to an error about devices."""
     try:
-        yield arguments
-    finally:
-        with torch._C.DisableTorchFunction():
-            cleanup.close()
-
-
-class _Found:
-    """Tensors, optimizers, and the tables of modules with parameters and buffers."""
-
-    def __init__(self) -> None:
-        self.tensors: dict[int, torch.Tensor] = {}
-        self.optimizers: list[Optimizer] = []
-        self.tables: list[dict[str, Any]] = []
-        self._seen: set[int] = set()
-
-    def add(self, value: Any, depth: int = 0) -> None:
-        """Add what a value contains."""
-        if id(value) in self._seen or depth > 4 or inspect.ismodule(value):
-            return
-        self._seen.add(id(value))
-        if isinstance(value, torch.Tensor):
-            self.tensors[id(value)] = value
-        elif isinstance(value, nn.Module):
-            for module in value.modules():
-                self.tables += [module._parameters, module._buffers]
-                for tensor in (*module._parameters.values(), *module._buffers.values()):
-                    self.add(tensor)
-                self.add(vars(module), depth + 1)
-        elif isinstance(value, Optimizer):
-            self.optimizers.append(value)
-            self.add([value.param_groups, list(value.state.values())], depth)
-        elif isinstance(value, list | tuple | set):
-            for item in value:
-                self.add(item, depth + 1)
-        elif isinstance(value, dict):
-            self.add(list(value.values()), depth)
-        elif hasattr(value, "__dict__") and not isinstance(value, type | FunctionType):
-            self.add(vars(value), depth + 1)
-
-
-def _used_by(function: Any) -> Iterator[Any]:
-    """Yield the variables outside of a function that it may use."""
-    function = inspect.unwrap(function)
-    if isinstance(function, nn.Module):
-        yield function
-        return
-    yield getattr(function, "__self__", None)
-    yield [getattr(function, name, None) for name in ("args", "keywords", "func")]
-    function = getattr(function, "__func__", function)
-    if not isinstance(function, FunctionType):
-        return
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # the variable has no value yet
-            continue
-    codes = [function.__code__]
-    for code in codes:
-        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-        for name in code.co_names:
-            value = function.__globals__.get(name)
-            yield value
-            # Functions of the program that this one calls, which use variables too.
-            is_own = isinstance(value, FunctionType) and value.__globals__ is function.__globals__
-            if is_own and value.__code__ not in codes:
-                codes.append(value.__code__)
-                yield [cell.cell_contents for cell in value.__closure__ or ()]
-
-
-def _shape_only(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor like one of another device, in memory that is never touched."""
-    copy = torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype)
-    if isinstance(tensor, nn.Parameter):
-        return nn.Parameter(copy, requires_grad=tensor.requires_grad)
-    return copy.requires_grad_(tensor.requires_grad)
-
-
-def _tag(tensor: torch.Tensor, machine: Machine, stack: ExitStack) -> None:
-    """Set the device of a tensor to the GPU, as a tensor that may not be written to."""
-    storage = storage_of(tensor)
-    before = storage.device_tag
-    if getattr(before, "memory", None) is machine.memories[0]:
-        return  # a view of a tensor that has a tag already
-    block = machine.memories[0].allocate(storage.nbytes())
-    tag = DeviceTag(0, False, storage.nbytes(), machine.memories[0], block)
-    tag.is_protected = True
-    storage.device_tag = tag
-    stack.callback(setattr, storage, "device_tag", before if before.is_set else UNKNOWN)
-
-
-def _restore_gradient(tensor: torch.Tensor, gradient: torch.Tensor | None) -> None:
-    if tensor.is_leaf:
-        tensor.grad = gradient
+        # Functions that the program has compiled would try to compile for the GPU.
+        with (
+            torch.compiler.set_stance("force_eager")
+            if "torch._dynamo" in sys.modules
+            else nullcontext()
+        ):
+            yield
+    except RuntimeError as error:
+        if "same device" in str(error) or "_cuda_" in str(error):
+            error.add_note(
+                "In `simulated_cuda.estimate`, tensors that the function gets from outside are on "
+                "the GPU, and new tensors are where they are created: write device=x.device, or "
+                "create tensors for the CPU in the function. Objects that `estimate` cannot find, "
+                "such as those in the attributes of an iterator, are passed as arguments."
+            )
+        raise

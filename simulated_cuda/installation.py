@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures.thread import _WorkItem
+from contextlib import ExitStack
 from types import ModuleType
 from typing import Any
 
@@ -55,8 +56,7 @@ class Installation:
         if machine.clock is not None:
             self.mode.handlers |= timed.handlers()
         self._replaced: list[tuple[object, str, object]] = []
-        self._allocations: EveryAllocation | None = None
-        self._waits: timed.TimedWaits | None = None
+        self._modes = ExitStack()
 
     def install(self) -> None:
         """Replace PyTorch's device functions, then activate the mode."""
@@ -67,26 +67,17 @@ class Installation:
             processes.watch_forks(self.machine)
             push_at_bottom(self.mode)
             if self.machine.clock is not None:
-                self._allocations = timed.TimedOperations(self.machine)
-                self._waits = timed.TimedWaits(self.machine)
+                for timed_mode in timed.modes(self.machine):
+                    self._modes.enter_context(timed_mode)
             elif self.machine.every_allocation:
-                self._allocations = EveryAllocation(self.machine.memories)
-            if self._allocations is not None:
-                self._allocations.__enter__()
-            if self._waits is not None:
-                self._waits.__enter__()
+                self._modes.enter_context(EveryAllocation(self.machine.memories))
         except BaseException:
             self.uninstall()
             raise
 
     def uninstall(self) -> None:
         """Restore everything that was replaced, in reverse order."""
-        if self._waits is not None:
-            self._waits.__exit__(None, None, None)
-            self._waits = None
-        if self._allocations is not None:
-            self._allocations.__exit__(None, None, None)
-            self._allocations = None
+        self._modes.close()
         waits.set_debug_mode(self.machine, 0)
         remove_from_stack(self.mode)
         storages.uninstall_from_files()

@@ -4,11 +4,12 @@ import os
 import sys
 import weakref
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from torch.overrides import _get_current_function_mode_stack
 
-from . import messages
+from . import messages, timed
 from .machine import Machine
 
 _machines: weakref.WeakSet[Machine] = weakref.WeakSet()
@@ -38,7 +39,10 @@ def wrap_run(mode: Any, run: Callable[..., Any]) -> Callable[..., Any]:
     def run_with_mode(*args: Any) -> Any:
         if mode in _get_current_function_mode_stack():
             return run(*args)
-        with mode:
+        with ExitStack() as stack:
+            machine = mode.machine
+            for each in (mode, *(timed.modes(machine) if machine.clock is not None else ())):
+                stack.enter_context(each)
             return run(*args)
 
     return run_with_mode

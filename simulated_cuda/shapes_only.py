@@ -2,25 +2,27 @@
 
 Tensors stay ordinary CPU tensors, but their memory is never touched, so the system does not provide
 any. The meta kernels of PyTorch compute the shapes. What depends on values that do not exist is
-assumed: a condition is true, a mask selects half of the elements, a number is 1.
+assumed: `all` is true, `any` is false, a mask selects half of the elements, a number is 1.
+Operations on the CPU are computed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch.utils._pytree import tree_map_only
 
 from . import messages
-from .device_tags import storage_of
+from .device_tags import tag_of, thread
 
 Tensor = torch.Tensor
 # Tensors of up to this many elements are computed, so that counters, scales and tables have values.
 _SMALL = 4096
-_FALSE = ("isnan", "isinf")
+_LARGE = 1 << 24
+_FALSE = ("isnan", "isinf", "any")
 _REAL = frozenset(
     ["view", "_unsafe_view", "_reshape_alias", "as_strided", "lift_fresh", "detach", "alias",
      "set_", "resize_", "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided",
@@ -54,16 +56,32 @@ def _repeat_interleave(repeats: Tensor, output_size: int | None = None) -> Tenso
     return _empty((output_size or 2 * repeats.numel(),), torch.int64)
 
 
-# Operations whose result has a shape that depends on values.
+def _pack(x: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
+    one, sizes = torch.ops.aten._pack_padded_sequence(x[..., :1] * 0, lengths, batch_first)
+    return _empty((len(one), *x.shape[2:]), x.dtype), sizes
+
+
+def _ctc(x: Tensor, targets: Tensor, inputs: Any, lengths: Any, *options: Any, **named: Any):
+    counts = lengths.tolist() if isinstance(lengths, Tensor) else lengths
+    return _empty(x.shape[1], x.dtype), _empty((x.shape[1], len(x), 2 * max(counts) + 1), x.dtype)
+
+
+# Operations whose result has a shape that depends on values, or that have no meta kernel.
 _BY_VALUE: dict[str, Callable[..., Any]] = {
     "nonzero": _nonzero, "masked_select": _masked_select, "_unique2": _unique,
     "unique_dim": _unique, "unique_consecutive": _unique, "bincount": _bincount,
-    "repeat_interleave": _repeat_interleave,
+    "repeat_interleave": _repeat_interleave, "_pack_padded_sequence": _pack,
+    "_pack_padded_sequence_backward": lambda gradient, shape, *_: _empty(shape, gradient.dtype),
+    "_ctc_loss": _ctc, "_linalg_check_errors": lambda *args, **named: None,
+    "_ctc_loss_backward": lambda gradient, x, *_: torch.empty_like(x),
+    "_nested_tensor_from_mask_left_aligned": lambda *args: False,
 }  # fmt: skip
 
 
-def run(operation: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def run(operation: Any, args: tuple, kwargs: dict[str, Any], memories: Sequence[Any]) -> Any:
     """Return what an ATen operation returns, with the right shapes and undefined values.
+
+    It only writes to tensors of the CPU, and small ones that have blocks in `memories`.
 
     Raises:
         simulated_cuda.messages.NotSimulatedError: PyTorch cannot compute the shape of the result.
@@ -71,28 +89,39 @@ def run(operation: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     name = operation._schema.name.partition("::")[2]
     tensors = [x for x in torch.utils._pytree.tree_leaves([args, kwargs]) if isinstance(x, Tensor)]
     is_factory = any(argument.name == "device" for argument in operation._schema.arguments)
-    is_small = all(
-        x.numel() <= _SMALL and not storage_of(x).device_tag.is_protected for x in tensors
-    ) and (bool(tensors) or not is_factory)
-    if operation.is_view or name in _REAL or is_small:
-        return operation(*args, **kwargs)
+    tags = [tag_of(x) for x in tensors]
+    on_cpu = thread.running < 0 and all(tag.index < 0 for tag in tags)
+    limit = _LARGE if on_cpu else _SMALL
+    is_small = all(x.numel() <= limit for x in tensors) and not any(
+        tag.is_protected or (tag.index >= 0 and tag.memory not in memories) for tag in tags
+    )
+    if operation.is_view or name in _REAL or (is_small and tensors):
+        try:
+            return operation(*args, **kwargs)
+        except RuntimeError:  # a check of values, such as those of `multinomial`
+            if on_cpu or operation.is_view:
+                raise
     if name in _BY_VALUE:
         return _BY_VALUE[name](*args, **kwargs)
     if name.startswith("index") and len(args) > 1 and isinstance(args[1], list | tuple):
         args = (args[0], [_as_indices(x, args[0]) for x in args[1]], *args[2:])
     meta = tree_map_only(Tensor, _as_meta, (args, kwargs))
-    options = {k: v for k, v in meta[1].items() if k not in ("generator", "pin_memory")}
+    options = {k: v for k, v in meta[1].items() if k != "pin_memory"}
+    if "generator" in options:
+        options["generator"] = None
     if is_factory:
         options["device"] = torch.device("meta")
     try:
         results = operation(*meta[0], **options)
     except NotImplementedError as error:
+        if not operation._schema.returns:  # it changes its arguments
+            return None
         raise messages.not_simulated(
             f"{name} without computing it", "Leave it out of the function that you estimate."
         ) from error
     if results is None:
         return None
-    if not tensors and isinstance(results, Tensor) and results.numel() <= _SMALL:
+    if not tensors and isinstance(results, Tensor) and results.numel() <= limit:
         return operation(*args, **kwargs)
     is_tuple = isinstance(results, tuple)
     returned = []

@@ -30,7 +30,7 @@ class TimedOperations(EveryAllocation):
         """Return the result of an operation, or a tensor of its shape."""
         if self.machine.computes:
             return operation(*args, **kwargs)
-        return shapes_only.run(operation, args, kwargs)
+        return shapes_only.run(operation, args, kwargs, self.machine.memories)
 
     def note(self, operation, args: tuple, kwargs: dict, result: Any, device_index: int) -> None:
         """Launch the kernels of an operation."""
@@ -57,13 +57,20 @@ class TimedWaits(Waits):
     def _note_copy(
         self, source: torch.Tensor, target: torch.device, nbytes: int, args: tuple, kwargs: dict
     ) -> None:
-        if source.device != target and nbytes:
+        tag = tag_of(source)
+        if nbytes and (source.device != target or tag.from_host):
             flags = (value for value in args[1:] if isinstance(value, bool))
             ends = [CPU if d.type == "cpu" else d.index or 0 for d in (source.device, target)]
             self.machine.clock.copy(
-                nbytes, *ends, stream=streams.current_key(max(ends)), pinned=tag_of(source).pinned,
+                nbytes, CPU if tag.from_host else ends[0], ends[1],
+                stream=streams.current_key(max(ends)), pinned=tag.pinned,
                 non_blocking=kwargs.get("non_blocking", next(flags, False)),
             )  # fmt: skip
+
+
+def modes(machine: Machine) -> tuple[TimedOperations, TimedWaits]:
+    """Return the modes that pass operations and waits of a thread to the clock."""
+    return TimedOperations(machine), TimedWaits(machine)
 
 
 def _as_one_kernel(work_of: Callable[..., Work], compute: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,7 +107,10 @@ def _attend(mode, func, args, kwargs, device_index: int):
             key, value = (x.repeat_interleave(repeat, -3) for x in (key, value))
         flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
         mask = None if attn_mask is None else attn_mask.detach()
-        return flash(query, key, value, 0.0, is_causal, attn_mask=mask, scale=scale)[0]
+        missing = (None,) * (4 - query.dim())  # the operation wants four dimensions
+        q, k, v = query[missing], key[missing], value[missing]
+        result = flash(q, k, v, 0.0, is_causal, attn_mask=mask, scale=scale)[0]
+        return result.reshape(*query.shape[:-1], value.shape[-1])
 
     return mode.run(fused, args, kwargs, device_index)
 

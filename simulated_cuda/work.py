@@ -7,14 +7,14 @@ that CUDA runs as one kernel is one `Work`, whatever the CPU does for it.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils._pytree import tree_leaves
+
+from .settings import table
 
 Tensor = torch.Tensor
 Shape = Sequence[int]
@@ -49,7 +49,7 @@ class Work:
     reordered: float = 0.0
 
 
-_OPERATIONS = tomllib.loads(Path(__file__).with_name("operations.toml").read_text("utf-8"))
+_OPERATIONS = table("operations")
 _FREE, _FILLS, _REDUCTIONS, _GATHERS, _SCATTERS = (
     frozenset(_OPERATIONS[key]) for key in ("free", "fills", "reductions", "gathers", "scatters")
 )
