@@ -53,8 +53,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--find-missing-moves", action="store_true",
-        help="remove each .to(device), .cuda() and device=... from the given files and folders in "
-        "turn, run the project's tests, and report the removals that no test detects; arguments "
+        help="remove each move, such as .to(device), from the given files and folders in turn, "
+        "run the project's tests, and report the removals that no test detects; arguments "
         "for pytest follow after --",
     )  # fmt: skip
     parser.add_argument("-m", dest="module", action="store_true", help="run a module")

@@ -5,6 +5,7 @@ is therefore set when Python code first accesses them.
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from inspect import getattr_static
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 from torch.overrides import _get_current_function_mode_stack
 
+from . import cuda_only_errors
 from .device_tags import (
     CPU,
     UNKNOWN,
@@ -169,11 +171,14 @@ def wrap_engine(mode, run_engine: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(outputs: Any, *args: Any, **kwargs: Any) -> Any:
         thread.backward_depth += 1
+        on_gpu = any(isinstance(x, Tensor) and index_of(x) != CPU for x in outputs)
+        refuses = on_gpu and torch.are_deterministic_algorithms_enabled()
         try:
-            if mode in _get_current_function_mode_stack():
-                return run_engine(outputs, *args, **kwargs)
-            with mode:
-                return run_engine(outputs, *args, **kwargs)
+            with cuda_only_errors.Refusals() if refuses else nullcontext():
+                if mode in _get_current_function_mode_stack():
+                    return run_engine(outputs, *args, **kwargs)
+                with mode:
+                    return run_engine(outputs, *args, **kwargs)
         finally:
             thread.backward_depth -= 1
 

@@ -113,12 +113,17 @@ class Statistic:
 
     def add(self, small: int, change: int) -> None:
         """Add `change` to the current value of a pool; `small` is 1 for the small pool."""
-        if change < 0:
-            if self._rising:
-                self._note_peak()
-            self._freed[small] -= change
-        else:
+        if change >= 0:
             self._rising = True
+            self._current[small] += change
+            return
+        if self._rising:  # comparisons are several times faster than calls of `max`
+            self._rising = False
+            large_now, small_now = self._current
+            large_peak, small_peak, peak = self._peak
+            if large_now + small_now > peak or large_now > large_peak or small_now > small_peak:
+                self._note_peak()
+        self._freed[small] -= change
         self._current[small] += change
 
     def set_to(self, small: int, value: int) -> None:
@@ -180,7 +185,9 @@ class DeviceMemory:
         self.limit: int | None = None  # set by set_per_process_memory_fraction
         self._available = total
         self.statistics = {metric: Statistic() for metric in METRICS}
-        self._block_statistics = [self.statistics[metric] for metric in _BLOCK_METRICS]
+        self._add_bytes, self._add_requested, self._add_count = (
+            self.statistics[metric].add for metric in _BLOCK_METRICS
+        )
         # Changes of `_BLOCK_METRICS` that are not in `statistics` yet: large pool, small pool.
         self._changes = ([0, 0, 0], [0, 0, 0])
         self._freeing = False
@@ -223,7 +230,7 @@ class DeviceMemory:
         block = Block(nbytes, block_size(nbytes))
         with self._lock:
             self._pending.append(block)
-            self._reserved_at_most += segment_size(block.size)
+            self._reserved_at_most += _SMALL_SEGMENT if block.small else segment_size(block.size)
             if self._reserved_at_most > self._available or len(self._pending) > _MAX_PENDING:
                 self._process()
         return block
@@ -360,10 +367,13 @@ class DeviceMemory:
 
         A peak can only occur at the end of a run, so the values in between are not needed.
         """
+        sign = -1 if self._freeing else 1
         for small, changes in enumerate(self._changes):
             if changes[2]:
-                for statistic, change in zip(self._block_statistics, changes, strict=True):
-                    statistic.add(small, -change if self._freeing else change)
+                nbytes, requested, count = changes
+                self._add_bytes(small, sign * nbytes)
+                self._add_requested(small, sign * requested)
+                self._add_count(small, sign * count)
                 changes[:] = (0, 0, 0)
 
     def _reserved(self) -> int:

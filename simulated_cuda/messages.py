@@ -135,8 +135,9 @@ def size(nbytes: int) -> str:
 
 def no_kernel(operation: str) -> str:
     """Return the message for a missing CUDA kernel, without PyTorch's list of backends."""
+    name = operation if "::" in operation else f"aten::{operation}"
     return (
-        f"Could not run 'aten::{operation}' with arguments from the 'CUDA' backend. This could be "
+        f"Could not run '{name}' with arguments from the 'CUDA' backend. This could be "
         "because the operator doesn't exist for this backend, or was omitted during the "
         "selective/custom build process (if using custom build)."
     )

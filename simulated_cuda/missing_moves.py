@@ -1,7 +1,8 @@
 """Mutation testing for device code: find moves, such as `.to(device)`, that no test requires.
 
 One move at a time is removed from a copy of the project, and the tests run with simulated GPUs. If
-they still pass, no test detects this mistake before the program runs on a real GPU.
+they still pass, no test detects this mistake before the program runs on a real GPU, or another move
+makes this one redundant: moves that are missed alone are then removed together.
 """
 
 import ast
@@ -12,13 +13,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 from . import settings
 
-_DEVICE_NAME = re.compile(r"device|gpu|cuda|rank", re.IGNORECASE)
+# Identifiers that name a device or a dtype, and the texts of devices.
+_DEVICE_NAME = re.compile(r"device|gpu|cuda|accelerator|rank|^dev$", re.IGNORECASE)
+_DTYPE_NAME = re.compile("type|float|double|half|int|long|bool|complex", re.IGNORECASE)
+_DEVICE_TEXT = re.compile(r"(cpu|cuda|mps|xpu|hpu|npu)(:|$)")
+# Functions with an argument `device` that create no tensor or module.
+_CREATE_NO_TENSOR = {"autocast", "Generator", "synchronize"}
 _IGNORED = shutil.ignore_patterns(
     ".git", ".venv", "venv", "__pycache__", ".pytest_cache", ".tox", "node_modules", "build", "dist"
 )
@@ -27,90 +34,159 @@ _TESTS_FAILED = 1
 
 @dataclass(frozen=True)
 class Move:
-    """Source text that can be removed: bytes `start` to `end` of the file `path`."""
+    """Source text, bytes `start` to `end` of the file `path`, and what replaces it if removed.
+
+    If it cannot be removed, `reason` says why.
+    """
 
     path: Path
     line: int
     start: int
     end: int
     text: str
+    replacement: str
+    reason: str
 
-    def removed_from(self, source: bytes) -> bytes:
-        """Return the source without this move."""
-        return source[: self.start] + source[self.end :]
+    def __str__(self) -> str:
+        return f"{self.path.resolve().relative_to(Path.cwd())}:{self.line}: {self.text}"
+
+
+def without(moves: Iterable[Move], source: bytes) -> bytes:
+    """Return the source of a file without these moves, one of which may contain another."""
+    parts, position = [], 0
+    for move in sorted(moves, key=lambda move: (move.start, -move.end)):
+        if move.end > position:
+            parts += [source[position : move.start], move.replacement.encode()]
+            position = move.end
+    return b"".join([*parts, source[position:]])
 
 
 def moves_in(path: Path) -> list[Move]:
-    """Return all calls of `.to(device)` and `.cuda()` and all `device=...` arguments in a file."""
+    """Return all moves in a file in order, including those that cannot be removed."""
     source = path.read_bytes()
+    tree = ast.parse(source)
     lines = [0]
     for line in source.splitlines(keepends=True):
         lines.append(lines[-1] + len(line))
 
-    def offset(line: int, column: int) -> int:
-        return lines[line - 1] + column
-
+    devices = _device_names(tree)
     moves = []
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.Call):
-            continue
-        for first, last in _removable(node):
-            start, end = offset(*first), offset(*last)
-            if source[start:end].startswith(b"device") and source[end : end + 1] == b",":
-                end += 2
-            elif source[start:end].startswith(b"device"):
-                start = len(source[:start].rstrip(b" \n,"))
+    for node in ast.walk(tree):
+        for removed, after, replacement, reason in _removable(node, devices):
+            line, start = removed.lineno, lines[removed.lineno - 1] + removed.col_offset
+            if after is not None:  # up to the dot, after parentheses
+                line, start = after.end_lineno, lines[after.end_lineno - 1] + after.end_col_offset
+                start = source.index(b".", start)
+            end = lines[removed.end_lineno - 1] + removed.end_col_offset
+            if replacement is None:  # an argument: also remove the comma after or before it
+                comma = re.match(rb"\s*,\s*", source[end:])
+                end += comma.end() if comma else 0
+                start = start if comma else len(source[:start].rstrip(b" \r\n,"))
             text = " ".join(source[start:end].decode().split())
-            moves.append(Move(path, first[0], start, end, text))
+            moves.append(Move(path, line, start, end, text, replacement or "", reason))
     return sorted(moves, key=lambda move: move.start)
 
 
-def _removable(call: ast.Call) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Yield the start and end, as (line, column), of each removable part of a call."""
-    end = call.end_lineno, call.end_col_offset
-    function = call.func
-    if isinstance(function, ast.Attribute):
-        receiver = function.value.end_lineno, function.value.end_col_offset
-        is_method = not isinstance(function.value, ast.Name) or function.value.id != "torch"
-        if function.attr == "cuda" and is_method:
-            yield receiver, end
-            return
-        if function.attr == "to" and call.args + call.keywords:
-            others = {keyword.arg for keyword in call.keywords} - {"device", "non_blocking"}
-            devices = [*call.args, *(k.value for k in call.keywords if k.arg == "device")]
-            if not others and len(devices) == 1 and _is_device(devices[0]):
-                yield receiver, end
-                return
-    for keyword in call.keywords:
-        value = keyword.value
-        if keyword.arg == "device" and _is_device(value) and not _creates_no_tensor(function):
-            start = keyword.lineno, keyword.col_offset
-            yield start, (value.end_lineno, value.end_col_offset)
+def _device_names(tree: ast.Module) -> set[str]:
+    """Return the names of the variables, attributes, parameters and functions that are devices."""
+    names: set[str] = set()
+    before = None
+    while before != len(names):
+        before = len(names)
+        for target, value in (pair for node in ast.walk(tree) for pair in _assigned(node)):
+            if _is_device(value, names):
+                names.add(ast.unparse(target).split(".")[-1])
+    return names
 
 
-def _is_device(value: ast.expr) -> bool:
-    """Return whether an expression looks like a device other than the CPU."""
-    text = ast.unparse(value)
-    return bool(_DEVICE_NAME.search(text)) and not text.startswith(("'cpu", "torch.device('cpu"))
+def _assigned(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr | None]]:
+    """Yield the targets to which a node assigns, each with the value or its annotation."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            yield from ((target, value) for target in targets)
+        case ast.AnnAssign(target=target, annotation=annotation, value=value):
+            yield from ((target, annotation), (target, value))
+        case ast.FunctionDef(name=name, args=args):
+            returned = (n.value for n in ast.walk(node) if isinstance(n, ast.Return))
+            yield from ((ast.Name(name), value) for value in (node.returns, *returned))
+            parameters = args.posonlyargs + args.args + args.kwonlyargs
+            values = zip(parameters[::-1], (args.defaults + args.kw_defaults)[::-1], strict=False)
+            annotations = ((parameter, parameter.annotation) for parameter in parameters)
+            yield from ((ast.Name(p.arg), value) for p, value in (*values, *annotations))
+        case ast.Call(func=ast.Attribute(attr="add_argument"), args=[*_, ast.Constant(str(flag))]):
+            name = ast.Name(flag.lstrip("-").replace("-", "_"))
+            yield from ((name, keyword.value) for keyword in node.keywords)
 
 
-def _creates_no_tensor(function: ast.expr) -> bool:
-    """Return whether a function takes a `device` argument but creates no tensor or module."""
-    text = ast.unparse(function)
-    return text.endswith(("autocast", "Generator", "synchronize", ".to"))
+def _is_device(value: ast.expr | None, names: set[str]) -> bool:
+    """Return whether an expression is a device; those called one of `names` are."""
+    match value:
+        case ast.Constant(value=str(text)):
+            return bool(_DEVICE_TEXT.match(text))
+        case ast.JoinedStr(values=parts) | ast.BoolOp(values=parts) | ast.List(elts=parts):
+            return any(_is_device(part, names) for part in parts)
+        case ast.IfExp(body=first, orelse=second) | ast.BinOp(left=first, right=second):
+            return _is_device(first, names) or _is_device(second, names)
+        case ast.Call(func=ast.Attribute(attr="cuda")):  # a tensor or a module
+            return False
+        case ast.Call(func=part):
+            return _is_device(part, names)
+        case ast.Subscript(value=owner, slice=key):
+            return _is_device(owner, names) or bool(_DEVICE_NAME.search(ast.unparse(key)))
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name in names or bool(_DEVICE_NAME.search(name))
+    return False
+
+
+def _removable(
+    node: ast.AST, names: set[str]
+) -> Iterator[tuple[ast.AST, ast.AST | None, str | None, str]]:
+    """Yield what to remove, the node after which it starts, the replacement, and the reason.
+
+    The replacement of an argument is None.
+    """
+
+    def reason(device: str) -> str:
+        return "a move to the CPU" if re.match(r"(torch\.device\()?'cpu", device) else ""
+
+    match node:
+        case ast.With(items=items):
+            for context in (item.context_expr for item in items):
+                text = ast.unparse(context)
+                if text in names or re.search(r"(^|\.)device(\(|$)", text):
+                    yield context, None, "__import__('contextlib').nullcontext()", reason(text)
+        case ast.Call(func=ast.Attribute(value=tensor, attr="type_as"), args=[other]):
+            yield node, tensor, f".to(({ast.unparse(other)}).dtype)", ""
+        case ast.Call(func=ast.Attribute(value=tensor, attr="cuda")):
+            if ast.unparse(tensor) != "torch":
+                yield node, tensor, "", ""
+        case ast.Call(func=ast.Attribute(value=tensor, attr="to"), args=args, keywords=keywords):
+            for argument in [*(k for k in keywords if k.arg == "device"), *args[:1]][:1]:
+                device = argument.value if isinstance(argument, ast.keyword) else argument
+                text = ast.unparse(device)
+                others = [k for k in keywords if k.arg not in ("device", "non_blocking")]
+                others += [a for a in args if a is not device and not isinstance(a, ast.Constant)]
+                if device is not argument or _is_device(device, names):
+                    whole = (node, tensor, "") if not others else (argument, None, None)
+                    yield *whole, reason(text)
+                elif not isinstance(device, ast.Constant) and not _DTYPE_NAME.search(text):
+                    yield node, tensor, "", f"{text} may be a device, a dtype or a tensor"
+        case ast.Call(func=function, keywords=keywords):
+            for keyword in keywords:
+                text = ast.unparse(keyword.value)
+                if keyword.arg == "map_location" and text != "None":
+                    yield keyword, None, None, ""
+                elif keyword.arg == "device" and text != "None":
+                    no_tensor = ast.unparse(function).rpartition(".")[2] in _CREATE_NO_TENSOR
+                    why = "the call creates no tensor" if no_tensor else reason(text)
+                    yield keyword, None, None, why
 
 
 def main(paths: Sequence[Path], arguments: Sequence[str], gpus: settings.Settings) -> int:
-    """Test all removals and print a report.
+    """Test all removals, print a report, and return the exit status. `arguments` are for pytest.
 
-    Args:
-        paths: files and folders to search for moves, inside the current folder.
-        arguments: arguments for pytest.
-        gpus: the simulated GPUs.
-
-    Returns:
-        The exit status: 0 if a test failed for every removal, 1 if not, and 2 if a path is invalid
-        or the tests fail before any removal.
+    The status is 0 if a test failed for every removal, 1 if not, and 2 if a path is invalid or the
+    tests fail before any removal.
     """
     root = Path.cwd()
     for path in paths:
@@ -118,15 +194,17 @@ def main(paths: Sequence[Path], arguments: Sequence[str], gpus: settings.Setting
             print(f"{path} is not a file or folder inside {root}", file=sys.stderr)
             return 2
     files = (sorted(path.rglob("*.py")) if path.is_dir() else [path] for path in paths)
-    moves = [move for group in files for file in group for move in moves_in(file)]
-    if not moves:
+    found = [move for group in files for file in group for move in moves_in(file)]
+    moves = [move for move in found if not move.reason]
+    if not found:
         print("No .to(device), .cuda() or device=... found.")
         return 0
+    missed: list[Move] = []
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / root.name
         shutil.copytree(root, copy, ignore=_IGNORED, symlinks=True)
         start_time = time.monotonic()
-        status, output = _run_tests(copy, arguments, gpus, None)
+        status, output = _run_tests(copy, arguments, gpus, None) if moves else (0, "")
         # A removal may cause an infinite loop.
         timeout = 60 + 20 * (time.monotonic() - start_time)
         if status != 0:
@@ -134,21 +212,34 @@ def main(paths: Sequence[Path], arguments: Sequence[str], gpus: settings.Setting
             print("The tests must pass before moves are removed; see above.", file=sys.stderr)
             return 2
 
-        missed = []
+        def detected(*removed: Move) -> bool:
+            files = {move.path: copy / move.path.resolve().relative_to(root) for move in removed}
+            for path, copied in files.items():
+                moves_of_file = [move for move in removed if move.path == path]
+                copied.write_bytes(without(moves_of_file, path.read_bytes()))
+            status = _run_tests(copy, arguments, gpus, timeout)[0]
+            for path, copied in files.items():
+                copied.write_bytes(path.read_bytes())
+            return status != 0
+
         for number, move in enumerate(moves, 1):
-            path = move.path.resolve().relative_to(root)
-            source = (copy / path).read_bytes()
-            (copy / path).write_bytes(move.removed_from(source))
-            detected = _run_tests(copy, arguments, gpus, timeout)[0] != 0
-            (copy / path).write_bytes(source)
-            description = f"{path}:{move.line}: {move.text}"
-            outcome = "detected" if detected else "MISSED  "
-            print(f"[{number}/{len(moves)}] {outcome} {description}", flush=True)
-            missed += [] if detected else [description]
+            missed += [] if detected(move) else [move]
+            outcome = "MISSED  " if move in missed else "detected"
+            print(f"[{number}/{len(moves)}] {outcome} {move}", flush=True)
+        tests_require_one = len(missed) > 1 and detected(*missed)
+        together = combinations(missed, 2) if tests_require_one else ()
+        pairs = [pair for pair in together if detected(*pair)]
     print(f"\n{len(moves) - len(missed)} of {len(moves)} removals were detected by a test.")
-    if missed:
-        print("No test fails without these moves, but the program may fail on a GPU without them:")
-        print("\n".join(f"  {description}" for description in missed))
+    untested = [str(move) for move in missed if not any(move in pair for pair in pairs)]
+    for title, lines in {
+        "Not removed:": [f"{move}: {move.reason}" for move in found if move.reason],
+        "A test fails without both moves of a pair, so one of them may be redundant:":
+            [f"{first} and {second}" for first, second in pairs],
+        "No test fails without these moves, but the program may fail on a GPU without them:":
+            untested,
+    }.items():  # fmt: skip
+        if lines:
+            print(title, *lines, sep="\n  ")
     return 1 if missed else 0
 
 

@@ -38,6 +38,8 @@ from .device_tags import (
 from .machine import Machine
 from .memory import DeviceMemory
 
+_is_deterministic = torch._C._get_deterministic_algorithms
+
 # Takes this mode, the function, its args and its kwargs.
 Handler = Callable[["SimulatedCUDA", Callable[..., Any], tuple, dict[str, Any]], Any]
 
@@ -130,6 +132,9 @@ class SimulatedCUDA(TorchFunctionMode):
         try:
             if autocast.state.used and autocast.is_enabled():
                 result = autocast.run(func, args, kwargs)
+            elif _is_deterministic():
+                with cuda_only_errors.Refusals():
+                    result = func(*args, **kwargs)
             else:
                 result = func(*args, **kwargs)
         except (IndexError, RuntimeError) as error:

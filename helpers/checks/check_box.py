@@ -41,20 +41,13 @@ class CheckFailed(Exception):
 
 @dataclass(frozen=True)
 class CheckBox:
-    """The box that shows the result of a check.
+    """The box that shows the result of a check."""
 
-    Attributes:
-        data: the result to store in the notebook: lab, exercise, passed, points, of, hint, tries.
-        lines: the sentences to show, with code in backquotes.
-        done, count: how many exercises of the lab are solved, and how many there are.
-        printed: what the student's code printed, up to `MAX_CHARACTERS`.
-    """
-
-    data: dict[str, Any]
-    lines: list[str]
-    done: int
-    count: int
-    printed: str = ""
+    data: dict[str, Any]  # to store in the notebook, from `Exercise.record`
+    lines: list[str]  # the sentences to show, with code in backquotes
+    done: int  # the number of solved exercises of the lab
+    count: int  # the number of exercises
+    printed: str = ""  # what the student's code printed, up to `MAX_CHARACTERS`
 
     def show(self) -> None:
         """Show the box as HTML, text and data. Outside a notebook, print the text."""
@@ -91,9 +84,8 @@ class CheckBox:
 
     def _html(self) -> str:
         title, marks, progress = self._texts()
-        sign, color, background = "✗", _ORANGE, _PALE_ORANGE
-        if self.data["passed"]:
-            sign, color, background = "✓", _GREEN, _PALE_GREEN
+        right, wrong = ("✓", _GREEN, _PALE_GREEN), ("✗", _ORANGE, _PALE_ORANGE)
+        sign, color, background = right if self.data["passed"] else wrong
         code = rf'<code style="color:{_TEXT};background-color:{background};padding:0">\1</code>'
         lines = [re.sub("`(.*?)`", code, escape(line)) for line in self.lines]
         paragraphs = "".join(f"<div>{line}</div>" for line in lines)

@@ -76,11 +76,7 @@ class Facts:
 
 
 class CallFailed(Exception):
-    """A call of the student's function failed; `facts` has its error."""
-
-    def __init__(self, facts: Facts) -> None:
-        super().__init__()
-        self.facts = facts
+    """A call of the student's function failed; the argument is the facts with its error."""
 
 
 class Collector(ExitStack):
@@ -111,7 +107,7 @@ class Collector(ExitStack):
         try:
             facts = function(self.call, case, *self._answers.values())
         except CallFailed as failed:
-            facts = failed.facts
+            (facts,) = failed.args
         except Exception as error:  # raised by one of the student's objects
             facts = Facts(error=Error("unusable-result", {"error": one_line(error)}))
         facts.result = None
@@ -123,24 +119,15 @@ class Collector(ExitStack):
         function: Callable[..., Any],
         *args: Any,
         name: str = "",
-        may_fail: bool = False,
         within: AbstractContextManager[Any] | None = None,
         **kwargs: Any,
     ) -> Facts:
         """Call the student's function within the limits and return the facts.
 
         Collectors call all student code this way, including methods of networks. Global settings
-        that the call changed are restored.
-
-        Args:
-            function: the function to call with the other arguments.
-            name: its name in messages.
-            may_fail: return the facts of a failed call instead of raising `CallFailed`.
-            within: a context for the call alone, such as a meter, instead of the one that records
-                copies and waits, which takes time.
-
-        Raises:
-            CallFailed: the call failed, or was stopped by a limit.
+        that the call changed are restored. `name` is that of the function in messages. `within` is
+        a context for the call alone, such as a meter, instead of the one that records copies and
+        waits, which takes time. Raises `CallFailed` if the call failed or was stopped by a limit.
         """
         name = name or next((n for n, a in self._answers.items() if a is function), "")
         facts = Facts(name=name, error=_find_misuse(function, args, kwargs))
@@ -160,7 +147,7 @@ class Collector(ExitStack):
             facts.copies = [Copy(c.bytes, c.source, c.target) for c in watch.copies]
             facts.waits, facts.calls = sum(wait.reads for wait in watch.waits), watch.calls
         facts.shadowed = _find_shadowed(function)
-        if facts.stopped or (facts.error is not None and not may_fail):
+        if facts.error is not None:
             raise CallFailed(facts)
         return facts
 
@@ -223,6 +210,6 @@ def call_once(names: Sequence[str], call: Callable[..., Facts], case: Case, answ
     given = {name: case[name] for name in names}
     # New containers, and new tensors on their devices.
     arguments = tree_map(lambda x: x.make() if isinstance(x, PlainTensor) else x, given)
-    facts = call(answer, *arguments.values(), may_fail=True)
+    facts = call(answer, *arguments.values())
     facts.arguments = plain(arguments)
     return facts

@@ -8,7 +8,7 @@ import random
 import re
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
@@ -25,8 +25,7 @@ from helpers.checks.plain import PlainTensor, describe, is_close, is_equal, one_
 from helpers.language import section_title, translate
 
 # A row's predicate returns a true value if its mistake was made; a dictionary has values for the
-# hint's placeholders. `facts.case` is the case and `facts.right` the expected value. A row may also
-# be `True`.
+# hint's placeholders. A row may also be `True`.
 Predicate = Callable[[Facts], Any]
 
 
@@ -45,10 +44,7 @@ class Draw(random.Random):
         return self.devices[0]
 
     def normal(self, *shape: int, dtype: torch.dtype = torch.float32, **kind: Any) -> PlainTensor:
-        """Return random numbers from the standard normal distribution.
-
-        `kind` may have `device` and `requires_grad`.
-        """
+        """Return random normal numbers; `kind` may have `device` and `requires_grad`."""
         return PlainTensor(torch.randn(shape, generator=self.generator).to(dtype), **kind)
 
     def integers(
@@ -78,8 +74,7 @@ class Verdict:
         return self.mistake and self.mistake.id
 
 
-# Questions that the engine asks in this order, before an exercise's own rows, if the exercise has a
-# hint with this id.
+# Rows that an exercise may name in `questions`, tried in this order before its own side effects.
 STANDARD: dict[str, Predicate] = {
     "result-elsewhere": lambda f: (
         f.value.device != str(f.case.device) and {"given": f.case.device, "found": f.value.device}
@@ -95,7 +90,7 @@ STANDARD: dict[str, Predicate] = {
         not is_equal(f.case[name], value) for name, value in f.arguments.items()
     ),
 }
-# What it asks about a right answer.
+# The same, but tried after its own costs.
 STANDARD_COSTS: dict[str, Predicate] = {
     "copied": lambda f: f.copies and {"bytes": sum(copy.bytes for copy in f.copies)},
 }
@@ -104,37 +99,13 @@ STANDARD_COSTS: dict[str, Predicate] = {
 # What a judge raises if facts have an unexpected form. Other errors are the author's mistakes.
 _FORM_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 _TABLES = ("errors", "side_effects", "wrong_outcomes", "mistakes", "costs")
-_NAMES = {*_TABLES, "collect", "returns", "right", "outcome", "tolerance"}
+_NAMES = {*_TABLES, "collect", "returns", "right", "outcome", "tolerance", "questions"}
 
 
 class Exercise:
     """One exercise, defined by a module. Calling it checks the student's answers and shows a box.
 
-    The module `exercise_N_name.py` defines these names; those with a default may be missing. A
-    table of rows maps the id of a hint to a predicate over the facts. The first row that is true is
-    the mistake. Tables are tried in the order in which they are listed here.
-
-    - `answers`: the signatures of the answers, such as "share(order, rank, world_size)".
-    - `points`: its points.
-    - `success`: the sentence that is shown if the answer is right.
-    - `section`: heading of the lesson section that hints send to, unless they name their own.
-    - `hints`: the hints, as a text for `read_hints`.
-    - `cases(draw)`: yields the cases, as dictionaries of plain data.
-    - `collect(call, case, *answers)`: returns the `Facts`. It runs beside the student's code and
-      compares nothing. By default, the answer is called once, with the entries of the case that its
-      signature names.
-    - `errors`: rows for a call that raised an error, before the general hints.
-    - `returns`: the id of a hint, and `is_kind(value, case)`: whether the value is of the right
-      kind. Without it, the value may be None.
-    - `side_effects`: rows for what the call did, whatever it returned.
-    - `right(case)`: returns the expected outcome, `facts.right` in rows.
-    - `outcome(facts)`: returns what is compared with it (default: `facts.value`), `facts.outcome`
-      in rows and `{found}` in hints.
-    - `tolerance`: the relative error that a number or tensor may have (default: none).
-    - `wrong_outcomes`: for the ids of hints, functions of the case that return the outcome of a
-      mistake, as `right` returns that of a right answer.
-    - `mistakes`: other rows for an answer that is not right; the last one is for all others.
-    - `costs`: rows for an answer that is right.
+    docs/exercises.md describes the names that the module `exercise_N_name.py` may define.
 
     `tries` counts the attempts while the last answer was not right, `hint_counts` how often each
     hint was shown.
@@ -156,23 +127,24 @@ class Exercise:
             if similar := get_close_matches(name, _NAMES, 1, 0.8):
                 raise NameError(f"{module.__name__} defines {name!r}: is it {similar[0]!r}?")
         self.hints = read_hints(module.hints, module.section)
-        self.hints |= {id: lab.hints[id] for id in lab.hints.keys() & self.row_ids()}
+        shared = {id: replace(hint, section=module.section) for id, hint in GENERAL.items()}
+        shared |= lab.hints
+        self.hints |= {id: shared[id] for id in self.row_ids() - self.hints.keys()}
         names = re.findall(r"(\w+)(?:=[^,]*)?", signatures[0][1])
         self._collect = getattr(module, "collect", partial(call_once, names))
 
     def row_ids(self) -> set[str]:
         """Return the ids of the hints that a row or a question of the engine leads to."""
         ids = {id for name in _TABLES for id in self._table(name)}
-        ids |= self.hints.keys() & (STANDARD.keys() | STANDARD_COSTS.keys())
+        ids |= {*getattr(self._module, "questions", [])}
         return ids | {getattr(self._module, "returns", [""])[0]} - {""}
 
     def _table(self, name: str) -> dict[str, Predicate]:
         return getattr(self._module, name, {})
 
     def _standard(self, rows: dict[str, Predicate]) -> dict[str, Predicate]:
-        """Return the rows for which the exercise has a hint but no row of its own."""
-        own = {*self._table("side_effects"), *self._table("mistakes"), *self._table("costs")}
-        return {id: row for id, row in rows.items() if id in self.hints and id not in own}
+        questions = getattr(self._module, "questions", [])
+        return {id: row for id, row in rows.items() if id in questions}
 
     def __call__(self, *answers: Any) -> None:
         """Show the result of `check` in a box; raise CheckFailed if an answer is wrong."""

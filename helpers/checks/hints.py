@@ -1,7 +1,7 @@
 """Hints for wrong answers: three levels of help, never the solution.
 
-The hints of an exercise are a text in its module; `read_hints` has the format. Hints that apply to
-any exercise are at the end of this module, in the same format.
+The hints of an exercise are a text in its module; `read_hints` has the format. General hints are at
+the end of this module, in the same format: for errors, and for rows of any exercise.
 """
 
 import re
@@ -86,4 +86,33 @@ GENERAL = read_hints("""
     unusable-result: The check could not use the value that `{name}` returns: {error}.
         -> Compare what it returns with what the exercise asks for: how many values, and of which
         type?
+    not-a-number: `{name}` returns {what}, but it should return a plain Python number.
+        -> A tensor with one number is still a tensor on its device. Which method returns the
+        number?
+    not-an-int: `{name}` returns {what}, but it should return an int.
+        -> The result has no fractions. Does your function contain a division with `/`?
+    result-elsewhere: The input is on {given}, but the result of `{name}` is on {found}.
+        -> The result should be on the input's device, whichever that is. How can your code find
+        out?
+    copied: `{name}` copies {bytes} bytes between devices.
+        -> Tensors can be created where they are needed. Which call creates them, and where?
+    input-changed: After the call, an argument of `{name}` has changed.
+        -> Which line writes to it? `+=`, `sort()`, assignments to elements, and operations whose
+        names end in an underscore work in place.
+    net-moved: After `{name}`, the network is on {found}. It was on {given} and should stay there.
+        -> A network moves in place, for all code that uses it. What can you move instead?
+    gradients-left-off: After the call, torch no longer tracks gradients: nothing can be trained.
+        -> A setting stays until it is changed back. Which block turns gradients off only for its
+        lines?
+    tracks-gradients: Gradients were tracked during the evaluation of the network.
+        -> Which block turns gradient tracking off, and is the call to the network inside it?
+    training-mode: During the evaluation, the network was in training mode, so its dropout was on.
+        -> Which method switches to evaluation mode, and where does that line have to be?
+    mode-not-restored: `net.training` was {before} before the call and is {after} after it.
+        -> The caller may go on training. `net.training` is the mode at the start: do you restore
+        it?
+    many-fetches: For {batches} batches, you read from the GPU {fetched} times; once is enough.
+        -> Which line in your loop turns a tensor into a Python number, or copies it to the CPU?
+        `bincount` and `x[mask]` read from the GPU too. The sum can stay on the device of the
+        predictions.
 """)

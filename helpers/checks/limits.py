@@ -35,9 +35,6 @@ with contextlib.suppress(ImportError):  # Windows
 MEMORY_LIMIT = 2 << 30
 ADDRESS_SPACE_LIMIT = 4 << 30
 _TICK = 0.1
-# On systems that do not report how long a thread waited for a processor, the time that counts is
-# processor time, and this fraction of wall time.
-_WALL_TIME_FACTOR = 6
 _IMPORTING = "<frozen importlib"
 # An exception in one of these files could leave the simulated GPU inconsistent, or be lost.
 _SIMULATED = Path(simulated_cuda.__file__).parent
@@ -134,7 +131,8 @@ def thread_seconds() -> float:
         # The second field is the time spent waiting on a run queue, in nanoseconds.
         return monotonic() - int(waits.split()[1]) / 1e9
     except (OSError, IndexError, ValueError):
-        return process_time() + monotonic() / _WALL_TIME_FACTOR
+        # A fraction of wall time, so that a function that only waits is stopped too.
+        return process_time() + monotonic() / 6
 
 
 def _bytes_in_use() -> tuple[int, int]:

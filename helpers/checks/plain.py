@@ -22,17 +22,13 @@ from helpers.language import translate
 
 @dataclass(frozen=True, eq=False)
 class PlainTensor:
-    """A tensor or array: its `values` on the CPU, and its `device` such as "cuda:0".
+    """A tensor or array."""
 
-    `is_argument` is whether it is an argument of the call, or an item of one. `kind` is "tensor",
-    or "array" for an array of NumPy.
-    """
-
-    values: Tensor
-    device: str = "cpu"
+    values: Tensor  # on the CPU
+    device: str = "cpu"  # such as "cuda:0"
     requires_grad: bool = False
-    kind: str = "tensor"
-    is_argument: bool = False
+    kind: str = "tensor"  # or "array", for an array of NumPy
+    is_argument: bool = False  # or an item of an argument of the call
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -179,6 +175,11 @@ def is_int(value: Any) -> bool:
 def is_tensor(value: Any) -> bool:
     """Return whether a value was a tensor."""
     return isinstance(value, PlainTensor) and value.kind == "tensor"
+
+
+def is_list(value: Any, count: int, is_item: Callable[[Any], bool]) -> bool:
+    """Return whether a value is a list of `count` items for which `is_item` is true."""
+    return isinstance(value, list) and len(value) == count and all(map(is_item, value))
 
 
 def one_line(error: BaseException) -> str:

@@ -75,11 +75,7 @@ _SETTINGS = [
 
 @contextmanager
 def restore_settings() -> Iterator[None]:
-    """Restore global settings at the end of the block.
-
-    The settings are torch's default device and dtype, gradient tracking and number of threads, the
-    current GPU, and the random number generators of torch and Python.
-    """
+    """Restore `_SETTINGS`, the default device, the GPU and its generators after the block."""
     saved = [(set_value, get()) for get, set_value in _SETTINGS]
     device = torch.get_default_device()
     has_gpu = torch.cuda.is_initialized()

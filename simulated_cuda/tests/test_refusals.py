@@ -1,5 +1,6 @@
 """Operations that only CUDA refuses, and features that are not simulated."""
 
+import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.reduction import ForkingPickler
@@ -369,3 +370,68 @@ def test_other_libraries_see_no_cuda_array_interface(gpu):
     assert not hasattr(x, "__cuda_array_interface__")
     with pytest.raises(AttributeError, match=r"^Not simulated: __cuda_array_interface__"):
         _ = x.__cuda_array_interface__
+
+
+DYNAMIC = "torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(2, 2)))(x)"
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("torch.histogram(x, 2)", "aten::histogram.bin_ct"),
+        ("torch.histogramdd(x, 2)", "aten::_histogramdd_bin_edges"),
+        ("x.to_mkldnn()", "aten::to_mkldnn"),
+        (DYNAMIC, "quantized::linear_dynamic"),
+        ("torch.linalg.lstsq(x, x, driver='gelsd')", "`driver` other than `gels` is not supported"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:torch.ao.quantization is deprecated")
+def test_operation_for_cpus_only_is_refused(gpu, program, message):
+    with pytest.raises(RuntimeError, match=message):
+        eval(program, globals(), {"x": torch.tensor([[0.0, 1], [2, 3]], device=gpu)})
+    x = torch.eye(2, device=gpu)
+    assert torch.linalg.lstsq(x, x, driver="gels").solution.device == gpu
+
+
+@pytest.fixture
+def deterministic():
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+# With the names that PyTorch's compiled CUDA code has; None if it refuses nothing.
+@pytest.mark.parametrize(
+    ("shape", "program", "name"),
+    [
+        ((1, 4, 4, 4), "F.avg_pool3d(x, 2)", "avg_pool3d_backward_cuda"),
+        ((1, 4, 4), "F.adaptive_avg_pool2d(x, 1)", None),
+        ((1, 1, 4), "F.interpolate(x, 8, mode='linear')", "upsample_linear1d_backward_out_cuda"),
+        ((1, 3, 1, 1), "F.cross_entropy(x, i[None, None])", "nll_loss2d_forward_out_cuda_template"),
+        ((4, 2), "F.embedding_bag(i[None], x, mode='max')", "embedding_bag_backward_cuda_max"),
+        ((4,), "x.put(i, x[:1], accumulate=True)", "put_"),
+        ((4,), "torch.histc(x)", "_histc_cuda with floating point input"),
+        ((1,), "x * torch.bincount(i, x.detach())[0]", "_bincount_cuda"),
+        ((1,), "x * torch.bincount(i)[0]", None),
+        ((4,), "x.median(0).values", "median CUDA with indices output"),
+        ((4,), "x.scatter_reduce(0, i, x[:1], 'prod')", "scatter_reduce_cuda_prod_"),
+        ((4,), "x.scatter_reduce(0, i, x[:1], 'sum')", None),
+    ],
+)
+def test_operation_without_deterministic_kernel_is_refused(
+    gpu, deterministic, shape, program, name
+):
+    def run(device):
+        x = torch.ones(shape, device=device, requires_grad=True)
+        y = eval(program, globals(), {"x": x, "i": torch.tensor([0], device=device)})
+        if y.requires_grad:
+            y.sum().backward()
+
+    message = f"^{name} does not have a deterministic implementation, but you set 'torch.use_det"
+    with contextlib.nullcontext() if name is None else pytest.raises(RuntimeError, match=message):
+        run(gpu)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    with contextlib.nullcontext() if name is None else pytest.warns(UserWarning, match=message):
+        run(gpu)
+    torch.use_deterministic_algorithms(name != "put_")
+    run("cpu")

@@ -220,35 +220,94 @@ def uncovered(x, device):
 """
 
 
-def test_moves_in_a_file_are_found(tmp_path):
+def moves_of(tmp_path, source):
+    """Return the moves in a module, after removing each and all of them."""
     path = tmp_path / "module.py"
-    path.write_text(SOURCE)
+    path.write_text(source)
     moves = missing_moves.moves_in(path)
-    assert [(move.line, move.text) for move in moves] == [
-        (5, ", device=device"),
-        (5, ".to(device, non_blocking=True)"),
-        (8, ".to(device)"),
-        (9, ".cuda()"),
-        (9, ", device=device"),
-    ]
-    for move in moves:
-        compile(move.removed_from(path.read_bytes()), "mutant", "exec")
-    assert b"zeros(2) + x.to" in moves[0].removed_from(path.read_bytes())
+    for removed in (*([move] for move in moves), moves):
+        compile(missing_moves.without(removed, source.encode()), "mutant", "exec")
+    return moves
+
+
+DEVICES = """
+dev = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+spot = "cpu"
+parser.add_argument("--run-on", default="cuda:0")
+options = parser.parse_args()
+place = options.run_on
+def pick():
+    return place
+class Trainer:
+    def __init__(self, net, where: torch.device, target="cuda"):
+        self.home = where or target
+chosen: str = pick()
+best = torch.accelerator.current_accelerator()
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "without_move"),
+    [
+        *((f"x.to({device})", "x") for device in (
+            "dev", "spot", "place", "options.run_on", "pick()", "where", "target", "self.home",
+            "chosen", "best", "try_gpu()", "f'cuda:{i}'", "'cuda:' + str(i)", "devices[0]",
+            "config['device']", "args.device", "y.device", "rank", "torch.device('cuda', 1)",
+        )),
+        ("x.to(dev, torch.half)", "x.to(torch.half)"),
+        ("x.to(dev, torch.half, True)", "x.to(torch.half, True)"),
+        ("x.to(dev, True)", "x"),
+        ("x.to(device=i, dtype=torch.half)", "x.to(dtype=torch.half)"),
+        ("x.to(dtype=torch.half, device=spot)", "x.to(dtype=torch.half)"),
+        ("(a + b).type_as(y[0])", "(a + b).to((y[0]).dtype)"),
+        ("torch.load(file, map_location=spot)", "torch.load(file)"),
+        ("torch.load(file, map_location='cpu', mmap=True)", "torch.load(file, mmap=True)"),
+        ("torch.ones(2, device=i)", "torch.ones(2)"),
+        ("torch.ones(2, device=i, dtype=torch.long)", "torch.ones(2, dtype=torch.long)"),
+        ("net(x).cuda()", "net(x)"),
+        ("x.to(dev, non_blocking=True)", "x"),
+        ("with torch.device(i): pass", "with __import__('contextlib').nullcontext(): pass"),
+        ("with dev, lock: pass", "with __import__('contextlib').nullcontext(), lock: pass"),
+    ],
+)  # fmt: skip
+def test_each_form_of_a_move_is_removed(tmp_path, statement, without_move):
+    source = DEVICES + statement
+    moves = [move for move in moves_of(tmp_path, source) if move.line == source.count("\n") + 1]
+    assert [move.reason for move in moves] == [""]
+    assert missing_moves.without(moves, source.encode()).decode() == DEVICES + without_move
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("x.to(other)", "other may be a device, a dtype or a tensor"),
+        ("x.to('cpu')", "a move to the CPU"),
+        ("torch.ones(2, device=torch.device('cpu'))", "a move to the CPU"),
+        ("torch.Generator(device=dev)", "the call creates no tensor"),
+        *((f"x.to({dtype})", None) for dtype in ("torch.half", "dtype", "y.dtype", "'csv'")),
+    ],
+)
+def test_text_that_is_not_removed_is_listed_with_a_reason(tmp_path, statement, reason):
+    assert [move.reason for move in moves_of(tmp_path, statement)] == ([reason] if reason else [])
 
 
 @pytest.mark.slow
 def test_missing_moves_lists_removals_that_fail_no_test(tmp_path):
     (tmp_path / "module.py").write_text(SOURCE.partition("def uncovered")[0] + (
-        "def uncovered(x, device):\n    return x.to(device)\n"
+        "def twice(x, device):\n    x = x.to(device)\n    return x.to(device)\n\n"
+        "def uncovered(x, device):\n    return x.to(device).to('cpu')\n"
     ))  # fmt: skip
     (tmp_path / "test_module.py").write_text(
-        "import torch\nfrom module import covered\n\ndef test_covered():\n"
+        "import torch\nfrom module import covered, twice\n\ndef test_covered():\n"
         "    assert covered(torch.ones(2), 'cuda').is_cuda\n"
+        "    assert twice(torch.ones(2), 'cuda').is_cuda\n"
     )
     result = run(tmp_path, "-m", "simulated_cuda", "--find-missing-moves", "module.py", "--", "-q")
     assert result.returncode == 1, result.stdout + result.stderr
-    assert "2 of 3 removals were detected by a test." in result.stdout
-    assert result.stdout.rstrip().endswith("module.py:8: .to(device)")
+    _, _, report = result.stdout.partition("2 of 5 removals were detected by a test.")
+    assert "module.py:8: .to(device) and module.py:9: .to(device)\n" in report
+    assert "module.py:12: .to('cpu'): a move to the CPU\n" in report
+    assert report.rstrip().endswith("without them:\n  module.py:12: .to(device)")
 
 
 def test_wheel_installs_package_with_plugin(tmp_path):

@@ -17,15 +17,13 @@ def right(case):
     return 13 + 10 * case.n
 
 
-returns = ("not-a-whole-number", lambda value, case: is_int(value))
+returns = ("not-an-int", lambda value, case: is_int(value))
 wrong_outcomes = {
     "counts-instructions": lambda case: 7 + 7 * case.n,
     "last-test-missing": lambda case: 11 + 10 * case.n,
 }
 mistakes = {"wrong-cycles": True}
 hints = """
-not-a-whole-number: `cycles` returns {what}, but it should return an int.
-    -> Every instruction takes a whole number of cycles.
 counts-instructions: For n = {n}, your answer is {found}. That is the number of instructions, but
     they do not all take one cycle.
     -> Look at the last column of `INSTRUCTION_SET`. Which instructions of the program use memory?

@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.checks.plain import PlainTensor, first, is_tensor
+from helpers.checks.plain import PlainTensor, first, is_list, is_tensor
 
 answers = "move_all(tensors, device)"
 points = 2
@@ -31,11 +31,8 @@ def each(f, row):
     return first(row(old, new) for old, new in zip(f.case.tensors, f.value, strict=True))
 
 
-def is_list_of_tensors(value, case):
-    return isinstance(value, list) and len(value) == case.count and all(map(is_tensor, value))
-
-
-returns = ("not-a-list", is_list_of_tensors)
+questions = ["input-changed"]
+returns = ("not-a-list", lambda value, case: is_list(value, case.count, is_tensor))
 mistakes = {
     "result-dropped": lambda f: each(
         f, lambda old, new: new.device != f.case.wanted and {"found": new.device}
@@ -60,8 +57,6 @@ wrong-numbers: The returned tensors do not have the same numbers as the input, i
     -> Compare the first and the last returned tensor with the first and the last input.
 dtype-changed: A {before} tensor comes back as {after}.
     -> A move changes only where numbers are. What in your line names a dtype or creates them again?
-input-changed: After the call, the caller's list has changed.
-    -> The caller may still need that list. Which line writes to it?
 needless-copy: A tensor that was already on {device} was copied.
     -> Moving a tensor to its own device costs nothing. What in your line forces a new tensor?
 """

@@ -27,6 +27,7 @@ def right(case):
     return X + torch.arange(X.shape[1], dtype=X.dtype)
 
 
+questions = ["result-elsewhere", "wrong-shape", "dtype-changed", "input-changed", "copied"]
 returns = ("not-a-tensor", lambda value, case: is_tensor(value))
 mistakes = {"wrong-ramp": True}
 hints = """
@@ -34,16 +35,9 @@ not-a-tensor: `add_ramp` returns {what}, but it should return a tensor of shape 
     -> What do you return: the sum, or an intermediate result?
 wrong-shape: For an X of shape {given}, `add_ramp` returns shape {found}.
     -> The result has the shape of X. Which entry of that shape is the number of columns?
-result-elsewhere: X is on {given}, but the result of `add_ramp` is on {found}.
-    -> The result should be on the device of X, whichever that is. How can your code find out?
 wrong-ramp: For an X of shape {given}, the result is wrong: column 0 should not change, column 1
     should grow by 1, column 2 by 2.
     -> Print what you add to X. What is its first value, which way does it grow, how long is it?
 dtype-changed: X is {before}, but the result of `add_ramp` is {after}.
     -> Which dtype does the tensor that you add have? `X.dtype` is the dtype of X.
-input-changed: After the call, X itself contains different numbers.
-    -> Some operations write to the tensor on their left. Create a new tensor instead.
-    see: Moving a tensor
-copied: X is on {device}, but your function copies {bytes} bytes between devices.
-    -> Numbers created on the right device need no copy. Which call creates them, and where?
 """

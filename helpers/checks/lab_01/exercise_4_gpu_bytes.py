@@ -37,7 +37,7 @@ def right(case):
     return rounded(exact(case))
 
 
-returns = ("not-a-whole-number", lambda value, case: is_int(value))
+returns = ("not-an-int", lambda value, case: is_int(value))
 wrong_outcomes = {
     "not-rounded": exact,
     "dtype-ignored": lambda case: rounded(math.prod(case.shape) * case.size),
@@ -47,8 +47,6 @@ mistakes = {
     "wrong-bytes": True,
 }
 hints = """
-not-a-whole-number: `gpu_bytes` returns {what}, but it should return a number of bytes as an int.
-    -> There are no fractions of a byte. Does your function contain a division with `/`?
 not-rounded: For {dtype} and shape {shape}, the numbers take {found} bytes; torch allocates more.
     -> torch allocates a GPU's memory in blocks. How large is a block?
 wrong-blocks: For {dtype} and the shape {shape}, your answer is {found} bytes. That is not the

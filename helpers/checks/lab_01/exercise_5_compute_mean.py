@@ -28,6 +28,7 @@ def mean_of_means(case):
     return torch.stack([batch.values.double().mean() for batch in case.batches]).mean().item()
 
 
+questions = ["input-changed"]
 returns = ("not-a-number", lambda value, case: is_number(value))
 wrong_outcomes = {"mean-of-means": mean_of_means}
 mistakes = {"wrong-mean": True}
@@ -35,15 +36,8 @@ costs = {
     "many-fetches": lambda f: f.waits > 1 and {"batches": len(f.case.batches), "fetched": f.waits}
 }
 hints = """
-not-a-number: `compute_mean` returns {what}, but it should return a plain Python number.
-    -> A tensor with one number is still a tensor on its device. Which method returns the number?
 mean-of-means: Your result is the mean of the batch means: the smaller last batch counts too much.
     -> Which two totals does the mean of all numbers need?
 wrong-mean: For batches of {sizes} numbers, the result is not their mean.
     -> Try it with two batches, of 1 and of 3 numbers, whose mean you can compute in your head.
-many-fetches: For {batches} batches, the CPU waits for the GPU {fetched} times, but once is enough.
-    -> Which line in your loop turns a tensor into a Python number, or copies it to the CPU?
-input-changed: After the call, the caller's batches contain different numbers.
-    -> Which line writes to a batch? Start your total with a new tensor.
-    see: Moving a tensor
 """

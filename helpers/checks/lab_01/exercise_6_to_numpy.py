@@ -16,9 +16,8 @@ def cases(draw):
         for requires_grad in (False, True):
             dtype, rows = draw.choice([torch.float32, torch.float64]), draw.randint(2, 5)
             shape = (rows, rows + draw.randint(1, 3))
-            yield {
-                "X": draw.normal(*shape, device=device, dtype=dtype, requires_grad=requires_grad)
-            }
+            kind = {"device": device, "dtype": dtype, "requires_grad": requires_grad}
+            yield {"X": draw.normal(*shape, **kind)}
     yield {"X": draw.integers(-99, 99, (draw.randint(2, 9),), draw.device, torch.int16)}
 
 

@@ -2,7 +2,6 @@
 
 import torch
 
-from helpers.checks.exercise import STANDARD
 from helpers.checks.plain import PlainTensor, is_tensor
 
 answers = "build_batch(table, rows, extra)"
@@ -30,7 +29,7 @@ def copied(f):
 
 
 returns = ("not-a-batch", lambda value, case: is_tensor(value) and value.shape == case.shape)
-side_effects = {"input-changed": STANDARD["input-changed"]}
+questions = ["result-elsewhere", "input-changed"]
 mistakes = {"wrong-rows": True}
 costs = {"copies-more": lambda f: (n := copied(f)) > f.case.few and {"bytes": n, "rows": 5}}
 hints = """

@@ -16,8 +16,5 @@ lab = Lab(
         {found}: the next step mixes the two devices.
         -> The network does not know its optimizer. What moves state to its parameter's device?
         see: Gradients and the optimizer
-    net-moved: After `{name}`, the network is on {found}. It was on {given} and should stay there.
-        -> A network moves in place for all code that uses it. What else can move to its device?
-        see: Modules move in place, tensors do not
     """,
 )

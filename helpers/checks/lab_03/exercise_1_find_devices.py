@@ -46,16 +46,13 @@ def join(values):
     return " and ".join(sorted(names)) or "none"
 
 
-def missing(f, kind):
-    devices = f.right[kind] - f.value[kind]
-    return devices and {"missing": join(devices), "found": join(f.value[kind])}
-
-
 returns = ("not-three-sets", are_sets)
 mistakes = {
-    "parameters-missing": lambda f: missing(f, "parameters"),
-    "buffers-missing": lambda f: missing(f, "buffers"),
-    "state-missing": lambda f: missing(f, "state"),
+    "missing": lambda f: first(
+        (missing := devices - f.value[kind])
+        and {"kind": kind, "missing": join(missing), "found": join(f.value[kind])}
+        for kind, devices in f.right.items()
+    ),
     "too-many": lambda f: first(
         (extra := f.value[kind] - devices) and {"kind": kind, "extra": join(extra)}
         for kind, devices in f.right.items()
@@ -64,13 +61,9 @@ mistakes = {
 hints = """
 not-three-sets: `find_devices` returns {found}, but it should return a dictionary of three sets.
     -> Its keys are the strings `parameters`, `buffers` and `state`, and each value is a set.
-parameters-missing: Some of the network's parameters are on {missing}, but your set has {found}.
-    -> How many of the parameters do you look at, and do they include those of inner modules?
-buffers-missing: Some of the network's buffers are on {missing}, but your set has {found}.
-    -> The running means of batch normalization are not parameters. How do you iterate over them?
-state-missing: Some of the optimizer's state is on {missing}, but your set has {found}.
-    -> `optimizer.state` maps each parameter to another dictionary. Do you look at all values?
-    see: Gradients and the optimizer
+missing: Your set for `{kind}` has {found}, but some of these tensors are on {missing}.
+    -> Do you look at all of them? Buffers are not parameters, and `optimizer.state` maps each
+    parameter to another dictionary.
 too-many: None of the network's {kind} is on {extra}, but your set for them contains it.
     -> What else do you count as {kind}?
 """

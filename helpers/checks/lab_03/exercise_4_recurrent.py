@@ -45,15 +45,10 @@ def right(case):
 
 
 errors = {"one-device-only": lambda f: f.error.hint == "device-error" and f.case.visited}
+questions = ["result-elsewhere", "input-changed", "copied"]
 returns = ("not-a-module", lambda value, case: not isinstance(value, Other))
 mistakes = {"different-scores": True}
 hints = """
 one-device-only: `net` works on {works}, but not after `net.to({fails})`.
     -> Does `forward` name a device, or use a stored one? What can tell it the device in each call?
-result-elsewhere: The network and the sequence are on {given}, but the result is on {found}.
-    -> The result belongs on the device of the input. Does one of your lines move something away?
-input-changed: After the call, the caller's `sequence` contains different numbers.
-    -> Some operations write to the tensor on their left. Create a new tensor instead.
-copied: When called on {device}, `forward` copies {bytes} bytes from one device to another.
-    -> Tensors can be created where they are needed. Which call creates them, and where?
 """

@@ -70,6 +70,4 @@ optimizer-not-restored: The network is restored, but `{entry}` in the optimizer'
     -> An optimizer has a state dictionary too. Is it in the file, and do you load it?
 wrong-epoch: Epoch {epoch} was saved, but `load_checkpoint` returns {found}.
     -> Store the number in the file, and return it from there.
-mode-not-restored: `net.training` was {before} before the call and is {after} after it.
-    -> The caller may go on training. `net.training` is the mode at the start: do you restore it?
 """

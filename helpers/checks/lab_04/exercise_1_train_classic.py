@@ -29,7 +29,7 @@ def collect(call, case, train_classic):
     (net, batches), calls = build(case), []
     net.register_forward_pre_hook(lambda net, args: calls.append((args[0].device, net.training)))
     with visible_devices(case.gpus):
-        facts = call(train_classic, net, batches, may_fail=True)
+        facts = call(train_classic, net, batches)
     return facts.add(net=net, devices={str(d) for d, _ in calls}, modes={mode for _, mode in calls})
 
 

@@ -30,7 +30,7 @@ def right(case):
 returns = ("not-a-number", lambda value, case: is_number(value))
 side_effects = {
     "net-moved": lambda f: f.elsewhere and {"before": f.case.device, "after": f.elsewhere[0]},
-    "train-mode": lambda f: True in f.modes,
+    "training-mode": lambda f: True in f.modes,
     "mode-not-restored": lambda f: f.after != f.case.training and {"before": f.case.training},
     "gradients-left-off": lambda f: f.gradients_left_off,
 }
@@ -39,16 +39,8 @@ wrong_outcomes = {
 }
 mistakes = {"wrong-fraction": lambda f: {"correct": round(f.right * f.case.images)}}
 hints = """
-not-a-number: `accuracy` returns {what}, but it should return a plain Python number from 0 to 1.
-    -> A tensor with one number is still a tensor on its device. Which method returns the number?
 net-moved: The network was on {before}, but it was called on {after}.
     -> A module moves in place, for everybody who uses it. What should move instead, and where?
-train-mode: During the evaluation, the network was in training mode, so its dropout was on.
-    -> Which method switches to evaluation mode, and where does that line have to be?
-mode-not-restored: `net.training` was {before} before the call and is {after} after it.
-    -> The caller may go on training. `net.training` is the mode at the start: do you restore it?
-gradients-left-off: After the call, torch no longer tracks gradients: nothing can be trained.
-    -> A setting stays until it is changed back. Which block turns gradients off only for its lines?
 mean-of-means: Your result is the mean of the batches' accuracies: a smaller batch counts too much.
     -> Which two counts do you need for the accuracy over all images?
 wrong-fraction: {correct} of {images} images are correct, but `accuracy` returns {found:.4g}.

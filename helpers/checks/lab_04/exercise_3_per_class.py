@@ -2,7 +2,7 @@
 
 from helpers.checks.exercise import Case
 from helpers.checks.lab_04.shared import COSTS, count_confusion, draw_pairs, evaluate
-from helpers.checks.plain import first, is_close, is_number
+from helpers.checks.plain import first, is_close, is_list, is_number
 
 answers = "per_class(net, batches)"
 points = 3
@@ -40,10 +40,7 @@ def wrong_fraction(f):
     )
 
 
-returns = (
-    "not-ten-numbers",
-    lambda value, case: isinstance(value, list) and [*map(is_number, value)] == [True] * 10,
-)
+returns = ("not-ten-numbers", lambda value, case: is_list(value, 10, is_number))
 mistakes = {
     "wrong-fraction": wrong_fraction,
     "empty-class": lambda f: {"found": f.value[f.case.label]},

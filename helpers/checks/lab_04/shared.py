@@ -45,6 +45,6 @@ def count_confusion(case):
 
 
 COSTS = {
-    "keeps-gradients": lambda f: True in f.gradients,
+    "tracks-gradients": lambda f: True in f.gradients,
     "many-fetches": lambda f: f.fetched > 2,
 }

@@ -46,28 +46,31 @@ def draw_images(case):
     return images
 
 
+def draw_rounds(case):
+    """Return the arguments of three calls: images, the same images again, and new ones."""
+    images = draw_images(case)
+    return list(zip((images, images, images.roll(1, 0)), case.chosen, strict=True))
+
+
 def collect(call, case, prepare):
     # This clock is not affected by other programs, and includes work done in other threads. On
     # Windows, its resolution is too low.
     clock = time.perf_counter if sys.platform == "win32" else thread_seconds
-    images, batches, ratios = draw_images(case), [], []
+    rounds, batches, ratios = draw_rounds(case), [], []
     # A simulated GPU adds overhead to every torch function, which would make loops look too slow.
     with torch._C.DisableTorchFunction():
-        # New images in one round, and in another one those of the last round.
-        for inputs, chosen in zip((images, images, images.roll(1, 0)), case.chosen, strict=True):
+        for images, chosen in rounds:
             start = clock()
-            facts = call(prepare, inputs, chosen.clone(), within=nullcontext())
+            facts = call(prepare, images, chosen.clone(), within=nullcontext())
             middle = clock()
-            slow_prepare(inputs, chosen)
+            slow_prepare(images, chosen)
             ratios.append((clock() - middle) / max(middle - start, 1e-6))
             batches.append(facts.value)
-    return facts.add(found=sorted(ratios)[1], batches=batches, after=images[:50])
+    return facts.add(found=sorted(ratios)[1], batches=batches, after=rounds[0][0][:50])
 
 
 def right(case):
-    images = draw_images(case)
-    pairs = zip((images, images, images.roll(1, 0)), case.chosen, strict=True)
-    return [(inputs[chosen] / 255 - 0.5) / 0.5 for inputs, chosen in pairs]
+    return [(images[chosen] / 255 - 0.5) / 0.5 for images, chosen in draw_rounds(case)]
 
 
 def outcome(f):
@@ -98,8 +101,6 @@ different-numbers: The numbers of the batch go from {low:.3g} to {high:.3g}; tho
     function go from -1 to 1.
     -> Print both batches for an image that is all 0 and one that is all 255. What happens to a byte
     when you divide it or subtract from it?
-input-changed: After the call, the caller's images have changed.
-    -> Methods whose name ends in an underscore write to the tensor they are called on.
 not-faster: In this session, your `prepare` is {found:.1f} times as fast as the slow one (median of
     {rounds} rounds); it should be at least {wanted} times as fast.
     -> Which work do you repeat for each row that you could do once for all rows? Does your code

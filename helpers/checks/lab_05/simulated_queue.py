@@ -19,13 +19,8 @@ class Queue:
 
     def __init__(self):
         self.seconds = self.idle_from = 0.0
-        self.slept = self.was_queried = False
 
     def compute(self, seconds):
-        self.seconds += seconds
-
-    def sleep(self, seconds):
-        self.slept = True
         self.seconds += seconds
 
     def launch(self, seconds):
@@ -47,7 +42,6 @@ class Event:
         self.reached = max(self.queue.idle_from, self.queue.seconds)
 
     def query(self):
-        self.queue.was_queried = True
         self.queue.seconds += QUERY_SECONDS
         return self.queue.seconds >= self.reached
 
@@ -78,7 +72,7 @@ def simulated(queue, function):
             raise RuntimeError("this machine has no GPU to wait for")
         queue.seconds = max(queue.seconds, queue.idle_from)
 
-    new = {id(time.sleep): replace(time.sleep, queue.sleep)}
+    new = {id(time.sleep): replace(time.sleep, queue.compute)}
     for clock in (time.perf_counter, time.monotonic, time.time):
         new[id(clock)] = replace(clock, queue.read)
     for clock in (time.perf_counter_ns, time.monotonic_ns, time.time_ns):

@@ -7,7 +7,8 @@ answers = "random_flip(images)"
 points = 2
 success = "Each image is flipped independently, in one operation for the batch."
 section = "Images that never leave the device"
-collect, returns, costs = shared.collect, shared.returns, shared.costs
+collect, costs = shared.collect, shared.costs
+questions, returns = shared.questions, shared.returns
 
 
 def cases(draw):
@@ -25,7 +26,7 @@ def counts(f):
     return [f.case.count - int(equal_images(x, f.case.images.values).sum()) for x in f.results]
 
 
-side_effects = shared.side_effects | {
+side_effects = {
     "not-a-mirror": lambda f: (
         not all(
             equal_images(f.value, f.case.images.values)

@@ -3,7 +3,6 @@
 import torch
 from torch import nn
 
-from helpers.checks.exercise import STANDARD
 from helpers.checks.plain import is_tensor, plain
 
 answers = "predict(net, images)"
@@ -27,13 +26,12 @@ def build(case):
 
 
 def collect(call, case, predict):
-    net, images, modes, tracked = build(case).to(case.device), case.images.make(), set(), set()
+    net, images, calls = build(case).to(case.device), case.images.make(), []
     net.train(case.device != "cpu")
-    net.register_forward_pre_hook(lambda net, _: modes.add(net.training))
-    net.register_forward_pre_hook(lambda *_: tracked.add(torch.is_grad_enabled()))
+    net.register_forward_pre_hook(lambda *_: calls.append((net.training, torch.is_grad_enabled())))
     facts = call(predict, net, images)
     facts.arguments = {"images": plain(images)}
-    return facts.add(modes=modes, tracked=tracked)
+    return facts.add(calls_of_net=calls)
 
 
 def right(case):
@@ -42,23 +40,17 @@ def right(case):
         return (net(images) + net(images.flip(3))) / 2
 
 
+questions = ["input-changed"]
 returns = ("not-logits", lambda value, case: is_tensor(value) and value.shape == case.shape)
 side_effects = {
-    "input-changed": STANDARD["input-changed"],
-    "training-mode": lambda f: True in f.modes,
-    "tracks-gradients": lambda f: True in f.tracked,
+    "training-mode": lambda f: any(training for training, _ in f.calls_of_net),
+    "tracks-gradients": lambda f: any(tracked for _, tracked in f.calls_of_net),
     "gradients-left-off": lambda f: f.gradients_left_off,
 }
 mistakes = {"different-logits": True}
 hints = """
 not-logits: `predict` returns {found}, but it should return the logits, of shape {shape}.
     -> Return the output of the network, averaged; do not choose a class yet.
-training-mode: The network was called in training mode.
-    -> Predictions are made in evaluation mode. Which method switches to it?
-tracks-gradients: Gradients were tracked during the prediction.
-    -> Prediction needs no gradients. Which block turns gradient tracking off?
-gradients-left-off: After the call, torch no longer tracks gradients: nothing can be trained.
-    -> A setting stays until it is changed back. Which block turns gradients off only for its lines?
 different-logits: The logits are not the mean of those for the images and their mirror images.
     -> Compute both by hand for a batch of one image, and compare.
 """

@@ -2,7 +2,6 @@
 
 import torch
 
-from helpers.checks.exercise import STANDARD, STANDARD_COSTS
 from helpers.checks.plain import is_equal, is_tensor, plain
 from helpers.language import translate
 
@@ -24,14 +23,14 @@ def collect(call, case, function):
     return facts.add(few=calls[-1].calls, many=facts.calls, large=case.count)
 
 
-def form(tensor):
-    return tensor.shape, tensor.dtype
+def are_images(value, case):
+    form = (case.images.shape, case.images.dtype)
+    return is_tensor(value) and (value.shape, value.dtype) == form
 
 
-returns = ("not-images", lambda value, case: is_tensor(value) and form(value) == form(case.images))
-side_effects = {id: STANDARD[id] for id in ("result-elsewhere", "input-changed")}
+returns = ("not-images", are_images)
+questions = ["result-elsewhere", "input-changed", "copied"]
 costs = {
     "not-random": lambda f: is_equal(*f.results[:2]),
     "one-by-one": lambda f: f.many >= 2 * f.few,
-    "copied": STANDARD_COSTS["copied"],
 }

@@ -55,8 +55,6 @@ mistakes = {
     "wrong-bytes": lambda f: {"expected": f.right},
 }
 hints = """
-not-an-int: `training_bytes` returns {found}, but a number of bytes is an `int`.
-    -> Use `//` to divide, and return the number itself.
 not-rounded: With {states} states, {expected} bytes are allocated. You return {found}: not rounded.
     -> In which multiples does PyTorch allocate GPU memory?
     see: Weights

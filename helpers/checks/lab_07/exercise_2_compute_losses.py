@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from helpers.checks.plain import first, is_close, is_number
+from helpers.checks.plain import first, is_close, is_list, is_number
 
 answers = "compute_losses(net, batches)"
 points = 2
@@ -14,9 +14,10 @@ section = "Leaks"
 
 def cases(draw):
     for training in (True, False):
-        case = {"before": training, "seed": draw.randrange(2**31), "count": draw.randint(3, 5)}
+        case = {"before": training, "after": not training, "count": draw.randint(3, 5)}
         X = draw.normal(case["count"], 128, 32, device=draw.device)
-        yield {**case, "X": X, "y": draw.integers(0, 5, X.shape[:2], draw.device)}
+        y = draw.integers(0, 5, X.shape[:2], draw.device)
+        yield {**case, "X": X, "y": y, "seed": draw.randrange(2**31)}
 
 
 def build(case):
@@ -39,36 +40,29 @@ def evaluate(case):
     return [F.cross_entropy(net(X), y).item() for X, y in batches]
 
 
-returns = (
-    "not-a-list",
-    lambda x, case: isinstance(x, list) and len(x) == case.count and all(map(is_number, x)),
-)
+returns = ("not-a-list", lambda value, case: is_list(value, case.count, is_number))
 side_effects = {
     "gradients-off": lambda f: (
         f.gradients_left_off or not all(x.requires_grad for x in f.net.parameters.values())
     ),
     "builds-graph": lambda f: f.saved and {"count": f.saved},
     # The losses cannot show this: dropout changes the mean of many examples only a little.
-    "in-training-mode": lambda f: True in f.modes,
+    "training-mode": lambda f: True in f.modes,
     "different-losses": lambda f: first(
         {"found": f"{found:.5f}", "wanted": f"{wanted:.5f}"}
         for found, wanted in zip(f.value, evaluate(f.case), strict=True)
         # It may be that of a lower precision, but not rounded.
         if not is_close(found, wanted) or found == round(found, 3)
     ),
-    "mode-changed": lambda f: {*f.net.modes.values()} != {f.case.before},
+    "mode-not-restored": lambda f: {*f.net.modes.values()} != {f.case.before},
 }
 hints = """
 not-a-list: `compute_losses` should return a list of {count} Python numbers, one per batch.
     -> Append for each batch. Which method of a tensor with one element returns its number?
 builds-graph: Only numbers are left at the end, but during the loop autograd kept {count} tensors.
     -> `backward` is never called here. How do you tell autograd this in advance?
-in-training-mode: Your losses come from a network in training mode: its dropout is on.
-    -> Which method switches a network to evaluation mode?
 different-losses: For one batch, the loss in evaluation mode is {wanted}, but your list has {found}.
     -> Use `F.cross_entropy` of the network's scores, averaged over the batch.
-mode-changed: Before the call, `net.training` was {before}; after the call, it is different.
-    -> Keep `net.training` before you change the mode, and restore it with `net.train(...)`.
 gradients-off: After `compute_losses`, gradients are off: the next training step would fail.
     -> Use a `with` block, which restores the setting at its end.
 """

@@ -2,7 +2,6 @@
 
 import torch
 
-from helpers.checks.exercise import STANDARD
 from helpers.checks.plain import PlainTensor, is_tensor
 
 answers = "keep_bits(x, mantissa)"
@@ -21,9 +20,8 @@ def cases(draw):
             ties = (signs * (1 + (steps + 0.5) / 2**mantissa)).float()
             others = draw.normal(200).values * 2.0 ** draw.integers(-30, 30, (200,)).values
             x = torch.cat([ties, others, torch.tensor([0.0, 1.0, -1.0, 1.99999, 70_000.0, -1e-6])])
-            yield {"x": PlainTensor(x, device), "mantissa": mantissa, "device": device} | {
-                "shape": tuple(x.shape)
-            }
+            case = {"x": PlainTensor(x, device), "shape": tuple(x.shape)}
+            yield {**case, "mantissa": mantissa, "device": device}
 
 
 def right(case, function=torch.round):  # which rounds half to even
@@ -38,7 +36,7 @@ def wrong(f):
 
 
 returns = ("not-a-tensor", lambda value, case: is_tensor(value) and value.shape == case.shape)
-side_effects = {"input-changed": STANDARD["input-changed"]}
+questions = ["result-elsewhere", "dtype-changed", "input-changed"]
 mistakes = {
     "truncated": lambda f: torch.equal(f.value.values, right(f.case, torch.trunc)) and wrong(f),
     "wrong-tie": lambda f: torch.equal(f.value.values[TIES:], f.right[TIES:]) and wrong(f),
@@ -47,8 +45,6 @@ mistakes = {
 hints = """
 not-a-tensor: `keep_bits` returns {what}, but it should return a tensor of shape {shape}.
     -> The result has one number per element of `x`.
-result-elsewhere: `x` is on {given}, but the result is on {found}.
-    -> All the operations you need work on any device.
 dtype-changed: The result has the dtype {found}, but it should be float32, with fewer digits.
     -> `view(torch.int32)` reads the bits as an integer. What reads them as a float again?
 truncated: With {mantissa} bits, {given} becomes {found}: you cut off bits, but do not round.

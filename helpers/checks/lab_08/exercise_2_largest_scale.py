@@ -4,7 +4,6 @@ import math
 
 import torch
 
-from helpers.checks.exercise import STANDARD
 from helpers.checks.plain import PlainTensor, is_number
 
 answers = "largest_scale(gradients)"
@@ -40,7 +39,7 @@ def texts(f):
 
 
 returns = ("not-a-number", lambda value, case: is_number(value))
-side_effects = {"input-changed": STANDARD["input-changed"]}
+questions = ["input-changed"]
 mistakes = {
     "above-limit": lambda f: f.value > 2**24 and texts(f),
     "not-a-power": lambda f: (f.value <= 0 or math.frexp(f.value)[0] != 0.5) and texts(f),

@@ -1,6 +1,5 @@
 """Lab 08, exercise 5: the fraction of time in which at least one kernel runs."""
 
-from helpers.checks.exercise import STANDARD
 from helpers.checks.plain import is_number
 
 answers = "utilization(kernels)"
@@ -39,7 +38,7 @@ def is_kind(kind):
 
 errors = {"empty": lambda f: f.case.kind == "empty"}
 returns = ("not-a-number", lambda value, case: is_number(value))
-side_effects = {"input-changed": STANDARD["input-changed"]}
+questions = ["input-changed"]
 mistakes = {kind: is_kind(kind) for kind in ("wrong-fraction", "order", "overlap", "empty")}
 hints = """
 wrong-fraction: You return {found}, which is wrong even for kernels that run one after another.

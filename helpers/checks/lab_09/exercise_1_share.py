@@ -29,6 +29,7 @@ def block(case):
     return padded(case)[case.rank * case.count : (case.rank + 1) * case.count]
 
 
+questions = ["input-changed"]
 returns = ("not-a-list", lambda value, case: isinstance(value, list) and all(map(is_int, value)))
 wrong_outcomes = {"contiguous-block": block}
 mistakes = {

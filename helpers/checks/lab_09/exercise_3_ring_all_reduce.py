@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.checks.plain import PlainTensor, first, is_equal, is_tensor
+from helpers.checks.plain import PlainTensor, first, is_equal, is_list, is_tensor
 
 answers = "ring_all_reduce(tensors, send)"
 points = 4
@@ -41,10 +41,7 @@ def right(case):
     return [PlainTensor(total, tensor.device) for tensor in case.tensors]
 
 
-returns = (
-    "not-a-list",
-    lambda x, case: isinstance(x, list) and len(x) == case.n and all(map(is_tensor, x)),
-)
+returns = ("not-a-list", lambda value, case: is_list(value, case.n, is_tensor))
 side_effects = {"not-a-neighbor": lambda f: first(f.wrong_targets)}
 mistakes = {
     "elsewhere": lambda f: first(

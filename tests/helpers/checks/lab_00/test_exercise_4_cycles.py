@@ -46,7 +46,7 @@ def counts_the_loop_once(n):
     return 23
 
 
-@answers.wrong("not-a-whole-number")
+@answers.wrong("not-an-int")
 def returns_a_float(n):
     return 13 + 20 * n / 2
 

@@ -54,7 +54,7 @@ def allocates_the_tensor(shape, dtype):
     return (torch.empty(shape, dtype=dtype).nbytes + 511) // 512 * 512
 
 
-@answers.wrong("not-a-whole-number")
+@answers.wrong("not-an-int")
 def returns_a_float(shape, dtype):
     return math.prod(shape) * dtype.itemsize / 512 * 512
 

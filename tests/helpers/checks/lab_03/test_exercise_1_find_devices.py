@@ -31,17 +31,17 @@ def by_state_dicts(net, optimizer):
     }
 
 
-@answers.wrong("parameters-missing")
+@answers.wrong("missing")
 def checks_only_the_first_parameter(net, optimizer):
     return {**with_comprehensions(net, optimizer), "parameters": {next(net.parameters()).device}}
 
 
-@answers.wrong("buffers-missing")
+@answers.wrong("missing")
 def forgets_the_buffers(net, optimizer):
     return {**with_comprehensions(net, optimizer), "buffers": set()}
 
 
-@answers.wrong("state-missing")
+@answers.wrong("missing")
 def checks_only_momentum(net, optimizer):
     devices = {
         entry["momentum_buffer"].device

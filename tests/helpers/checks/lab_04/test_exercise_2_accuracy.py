@@ -43,7 +43,7 @@ def moves_the_network_to_the_images(net, batches):
     return counts_on_the_device(net.cpu(), batches)
 
 
-@answers.wrong("train-mode")
+@answers.wrong("training-mode")
 def forgets_eval(net, batches):
     return counts_on_the_device(net, batches, evaluate=False)
 
@@ -53,7 +53,7 @@ def stays_in_evaluation_mode(net, batches):
     return counts_on_the_device(net, batches, restore=False)
 
 
-@answers.wrong("keeps-gradients")
+@answers.wrong("tracks-gradients")
 def forgets_no_grad(net, batches):
     return counts_on_the_device(net, batches, gradients=True)
 

@@ -59,7 +59,7 @@ def divides_by_the_predictions(net, batches):
     return (counts.diagonal() / counts.sum(0)).tolist()
 
 
-@answers.wrong("keeps-gradients")
+@answers.wrong("tracks-gradients")
 def tracks_gradients(net, batches):
     return by_counting_pairs(net, batches, gradients=True)
 

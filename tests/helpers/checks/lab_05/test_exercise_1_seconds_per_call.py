@@ -59,7 +59,6 @@ def with_cuda_events(call, device, runs):
 WRONG = {
     "not-a-number": {"returns_all_times": lambda *args: times(*args)},
     "runs-ignored": {"times_nine": lambda call, device, runs: max(times(call, device, 9))},
-    "sleeps": {"sleeps": lambda *args: max(times(*args, before=lambda device: time.sleep(0.4)))},
     "not-waited": {"does_not_wait": lambda *args: max(times(*args, after=lambda device: None))},
     "no-warm-up": {"does_not_warm_up": lambda *args: max(times(*args, warm=0))},
     "not-the-median": {
@@ -67,6 +66,7 @@ WRONG = {
         "takes_the_middle": lambda *args: times(*args)[args[2] // 2],
     },
     "wrong-time": {
+        "sleeps": lambda *args: max(times(*args, before=lambda device: time.sleep(0.4))),
         "returns_milliseconds": lambda *args: 1000 * max(times(*args)),
         "starts_too_early": lambda *args: max(times(*args, before=lambda device: None)),
     },

@@ -69,7 +69,7 @@ def clears_gradients_once_per_epoch(net, images, labels, epochs):
             optimizer.step()
 
 
-@answers.wrong("images-changed")
+@answers.wrong("input-changed")
 def normalizes_the_callers_images(net, images, labels, epochs):
     images.sub_(images.mean()).div_(images.std())
     _learn(net, images, labels, epochs)

@@ -48,7 +48,7 @@ def leaves_the_function_unchanged(net, batches):
     return losses
 
 
-@answers.wrong("in-training-mode")
+@answers.wrong("training-mode")
 def leaves_dropout_on(net, batches):
     with torch.no_grad():
         return [F.cross_entropy(net(X), y).item() for X, y in batches]
@@ -59,7 +59,7 @@ def rounds_the_losses(net, batches):
     return [round(loss, 2) for loss in under_no_grad(net, batches)]
 
 
-@answers.wrong("mode-changed")
+@answers.wrong("mode-not-restored")
 def stays_in_evaluation_mode(net, batches):
     net.eval()
     with torch.no_grad():
