@@ -29,8 +29,9 @@ def torchrun(*arguments: str | Path, nodes: int = 1, expect_failure: bool = Fals
     The lines are ordered by rank, not by time. Standard error is shown if the run fails.
 
     `arguments` are options of torchrun, the script, and its options; a string may contain several.
-    Each of the emulated `nodes` has its own launcher on this machine. With `expect_failure`, the
-    failure report is printed instead of raising RuntimeError.
+    Each of the emulated `nodes` has its own launcher on this machine and no GPU, because all would
+    use GPU 0, which NCCL refuses. With `expect_failure`, the failure report is printed instead of
+    raising RuntimeError.
     """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         raise RuntimeError("this system cannot fork processes. On Windows, use WSL.")
@@ -46,7 +47,8 @@ def torchrun(*arguments: str | Path, nodes: int = 1, expect_failure: bool = Fals
     for options in rendezvous:
         command = " ".join([options, *words]).replace(f"{Path.cwd()}/", "")
         command = command.replace(f"{_COURSE}/", "")
-        print("$ torchrun", re.sub(r"(?<=--master-port )\d+", "PORT", command))
+        hidden = "CUDA_VISIBLE_DEVICES= " if nodes > 1 else ""
+        print(f"$ {hidden}torchrun", re.sub(r"(?<=--master-port )\d+", "PORT", command))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         failed = _run([[*options.split(), *words] for options in rendezvous], folder)
@@ -65,7 +67,7 @@ def _run(commands: list[list[str]], folder: Path) -> bool:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
     launchers = [
-        context.Process(target=_launch, args=(command, folder / f"node_{node}"))
+        context.Process(target=_launch, args=(command, folder / f"node_{node}", len(commands) > 1))
         for node, command in enumerate(commands)
     ]
     for launcher in launchers:
@@ -80,14 +82,14 @@ def _run(commands: list[list[str]], folder: Path) -> bool:
     return any(launcher.exitcode != 0 for launcher in launchers)
 
 
-def _launch(arguments: list[str], folder: Path) -> None:
+def _launch(arguments: list[str], folder: Path, hide_gpus: bool) -> None:
     from torch.distributed.run import main
 
     folder.mkdir()
     log = os.open(folder / "launcher.log", os.O_WRONLY | os.O_CREAT)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    os.environ.update(_ENVIRONMENT)
+    os.environ.update(_ENVIRONMENT | ({"CUDA_VISIBLE_DEVICES": ""} if hide_gpus else {}))
     options = ["--run-path", "--start-method", "fork", "--redirects", "3", "--log-dir", str(folder)]
     try:
         main([*options, *arguments])

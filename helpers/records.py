@@ -1,4 +1,4 @@
-"""Read the measurements that `benchmarks/` recorded, such as those of a GPU.
+"""Read the measurements that `benchmarks/` recorded, and those on GPUs that others published.
 
 The files are part of the package, so every copy of the course has them, including on Colab.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 RECORDS = Path(__file__).resolve().parent / "recorded"
+PUBLISHED = Path(__file__).resolve().parent / "published"
 
 
 @dataclass(frozen=True)
@@ -41,3 +42,8 @@ def read(name: str, folder: Path | None = None) -> list[Record]:
 def latest(name: str, kind: str, folder: Path | None = None) -> Record | None:
     """Return the newest record of benchmark `name` on a device of `kind`, or None."""
     return next((record for record in read(name, folder) if record.kind == kind), None)
+
+
+def published(name: str) -> dict[str, Any]:
+    """Return measurements that others published, with "source", "url" and "license"."""
+    return json.loads((PUBLISHED / f"{name}.json").read_text(encoding="utf-8"))

@@ -19,6 +19,7 @@ LARGE_BATCH = 512
 # In the order in which they are tried: first data loading, then computation.
 CHANGES: Mapping[str, Mapping[str, Any]] = {
     "resident data": {"resident": True},
+    "loss on device": {"losses_on_device": True},
     f"batch of {LARGE_BATCH}": {"batch_size": LARGE_BATCH},
     "channels_last": {"channels_last": True},
     "bf16 autocast": {"bf16": True},

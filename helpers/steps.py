@@ -31,6 +31,7 @@ class StepConfig:
 
     batch_size: int = CLASSIC_BATCH
     resident: bool = False  # images on the device; otherwise two workers
+    losses_on_device: bool = False  # otherwise .item(), which waits, in each step
     channels_last: bool = False
     bf16: bool = False
     fused: bool = False
@@ -96,7 +97,7 @@ class TrainingStep:
         self.optimizer = torch.optim.SGD(parameters, lr, momentum=0.9, fused=config.fused or None)
         make = partial(ResidentLoader, device=device) if config.resident else classic_loader
         self.batches = cycle(make(images, labels, config.batch_size))
-        self.running_loss = 0.0
+        self.running_loss: float | Tensor = 0.0
 
     def __call__(self, phase: Phase = contextlib.nullcontext) -> None:
         """Run one step; `phase` wraps each of its parts: data, forward, backward, optimizer."""
@@ -116,10 +117,9 @@ class TrainingStep:
                 loss.backward()
             with phase("optimizer"):
                 self.optimizer.step()
-                if self.config.resident:
-                    self.loss = loss.detach()
-                else:
-                    self.running_loss += loss.item()  # as the classic script does
+                on_device = self.config.losses_on_device
+                self.loss = loss.detach() if on_device else loss.item()
+                self.running_loss += self.loss
         finally:
             if self.config.one_thread:
                 torch.set_num_threads(threads)

@@ -160,7 +160,8 @@ class Training:
         self.net: nn.Module = Net().to(device)
         self.optimizer = optim.SGD(self.net.parameters(), lr=args.lr, momentum=args.momentum)
         self.scaler = torch.amp.GradScaler(device.type, enabled=args.precision == "fp16")
-        # With any number of processes, the same order: 2 with batches of B see what 1 sees with 2B.
+        # Under torchrun, 2 processes with batches of B see what 1 sees with 2B. Plain python draws
+        # another order, from the generator that the checkpoint stores.
         parallel = dist.is_initialized()
         self.sampler = DistributedSampler(train_set, seed=args.seed) if parallel else None
         self.loader = DataLoader(

@@ -3,7 +3,6 @@
 There are no worker processes and no transfers; everything stays on the device.
 """
 
-import functools
 from collections.abc import Callable, Iterator
 
 import torch
@@ -38,8 +37,11 @@ def augment(images: Tensor, chosen: Tensor, mirrored: Tensor, shifts: Tensor) ->
     rows, columns = positions.unbind(1)
     columns = torch.where(mirrored[:, None], size - 1 - columns, columns)
     pixels = images[chosen[:, None, None], rows[:, :, None], columns[:, None, :]]
-    mean, std = _mean_and_std(images.device)
-    return ((pixels.float() - mean) / std).permute(0, 3, 1, 2)
+    # Python's numbers are arguments of the kernels. Tensors would be copied to the device in each
+    # call: under torch.compile, functools.cache has no effect.
+    channels = zip(pixels.unbind(-1), MEAN, STD, strict=True)
+    normalized = [(channel - 255 * mean) / (255 * std) for channel, mean, std in channels]
+    return torch.stack(normalized, dim=-1).permute(0, 3, 1, 2)
 
 
 def batches(
@@ -75,8 +77,3 @@ def augmented_views(
         mirrors = torch.full_like(indices, mirrored, dtype=torch.bool)
         shifts = torch.full((len(images), 2), shift, device=images.device)
         yield weight, augment(images, indices, mirrors, shifts)
-
-
-@functools.cache  # creating them in every step would copy to the device and synchronize
-def _mean_and_std(device: torch.device) -> tuple[Tensor, Tensor]:
-    return 255 * torch.tensor(MEAN, device=device), 255 * torch.tensor(STD, device=device)

@@ -66,8 +66,10 @@ class Muon(torch.optim.Optimizer):
         for filters in self.same_shape:  # one batched call per shape
             gradients = []
             for p in filters:
-                buffer = self.state[p].setdefault("momentum", torch.zeros_like(p))
-                buffer.mul_(momentum).add_(p.grad)
+                state = self.state[p]
+                if not state:  # the first step
+                    state["momentum"] = torch.zeros_like(p)
+                buffer = state["momentum"].mul_(momentum).add_(p.grad)
                 gradients.append(p.grad.add(buffer, alpha=momentum).flatten(1))  # Nesterov
             for p, update in zip(filters, self.direction(torch.stack(gradients)), strict=True):
                 p.mul_(math.sqrt(len(p)) / p.norm()).add_(update.view(p.shape), alpha=-lr)

@@ -1,16 +1,24 @@
 """Figures about speed: repeated timings, curves that cross, parts of a step, loaders, copies."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from helpers.plots.profiles import PART_COLORS
-from helpers.plots.style import CPU_COLOR, GPU_COLOR, OTHER_COLORS, new_figure, stack_bars
+from helpers.plots.style import (
+    CPU_COLOR,
+    GPU_COLOR,
+    OTHER_COLORS,
+    new_figure,
+    scale_to_sizes,
+    stack_bars,
+)
 from helpers.records import Record
 from helpers.timing import Measurement, format_duration
 from helpers.training import History
@@ -172,24 +180,68 @@ def plot_loss_against_time(histories: Mapping[str, History]) -> Figure:
 
 def plot_pipelines(speeds: Mapping[str, Mapping[int, float]]) -> Figure:
     """Draw images per second of each input pipeline, grouped by batch size."""
-    figure, axis = new_figure(height=3.8)
-    batches = list(next(iter(speeds.values())))
-    width = 0.8 / len(speeds)
-    for row, (pipeline, speed_by_batch) in enumerate(speeds.items()):
-        places = [i + (row - (len(speeds) - 1) / 2) * width for i in range(len(batches))]
-        heights = [speed_by_batch[batch] for batch in batches]
-        bars = axis.bar(places, heights, width, label=pipeline, color=OTHER_COLORS[row])
-        axis.bar_label(bars, [_format_rate(height) for height in heights], fontsize=7)
-    axis.set_xticks(range(len(batches)), [f"{batch}" for batch in batches])
+    batch = list(next(iter(speeds.values())))[-1]
+    last = {pipeline: speed_by_batch[batch] for pipeline, speed_by_batch in speeds.items()}
+    first, second, *_ = sorted(last, key=last.get, reverse=True)
+    title = (
+        f'Batch {batch}: "{first}" is {last[first] / last[second]:.1f} times as fast as "{second}"'
+    )
+    figure = plot_groups(speeds, "images prepared per second", title=title, text=_format_rate)
+    (axis,) = figure.axes
     axis.set_yscale("log")
     axis.yaxis.set_major_formatter(lambda value, _: _format_rate(value))
+    axis.set_xlabel("images per batch", fontsize="medium")
+    return figure
+
+
+def plot_groups(
+    values: Mapping[str, Mapping[Any, float]],
+    label: str,
+    *,
+    title: str,
+    source: str = "",
+    text: Callable[[float], str] = "{:.3g}".format,
+) -> Figure:
+    """Draw one bar per series and group: `values[series][group]`. `source` says who measured it."""
+    figure, axis = new_figure(height=3.8)
+    groups = list(next(iter(values.values())))
+    width = 0.8 / len(values)
+    for row, (series, heights) in enumerate(values.items()):
+        places = [i + (row - (len(values) - 1) / 2) * width for i in range(len(groups))]
+        bars = axis.bar(places, heights.values(), width, label=series, color=OTHER_COLORS[row])
+        axis.bar_label(bars, [text(height) for height in heights.values()], fontsize=7)
+    axis.set_xticks(range(len(groups)), groups)
     axis.margins(y=0.15)
-    axis.set(xlabel="images per batch", ylabel="images prepared per second")
-    axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.2), ncols=2, frameon=False)
-    last = {pipeline: speed_by_batch[batches[-1]] for pipeline, speed_by_batch in speeds.items()}
-    first, second, *_ = sorted(last, key=last.get, reverse=True)
-    title = f'"{first}" is {last[first] / last[second]:.1f} times as fast as "{second}"'
-    axis.set_title(f"Batch {batches[-1]}: {title}", fontsize=11)
+    axis.set_xlabel(source, fontsize=8)
+    axis.set_ylabel(label)
+    axis.set_title(title, fontsize=11)
+    if len(values) > 1:
+        figure.legend(fontsize=8, loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def plot_panels(
+    panels: Mapping[str, Mapping[str, Mapping[str, float]]],
+    labels: tuple[str, str],
+    *,
+    title: str,
+    source: str,
+    ticks: tuple[int, ...] = (1, 2, 5),
+) -> Figure:
+    """Draw lines on logarithmic scales, one panel per key: `panels[panel][line][x]` is y."""
+    figure, _ = new_figure(1, len(panels), width=8, height=3.8)
+    for axis, (name, lines) in zip(figure.axes, panels.items(), strict=True):
+        for (line, values), mark in zip(lines.items(), "osD", strict=False):
+            axis.plot([int(x) for x in values], values.values(), marker=mark, label=line)
+        scale_to_sizes(axis, [int(x) for x in values])
+        axis.sharey(figure.axes[0])
+        axis.set_title(name, fontsize=10)
+        axis.set_xlabel(labels[0])
+        axis.legend(fontsize=8)
+    _use_plain_log_scale(figure.axes[0].yaxis, ticks)
+    figure.axes[0].set_ylabel(labels[1])
+    figure.suptitle(title, fontsize=11)
+    figure.supxlabel(source, fontsize=8)
     return figure
 
 

@@ -47,6 +47,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+import simulated_cuda
 from helpers import lesson
 from helpers.memory import allocated_size, record_memory, saved_bytes_by_layer, warm_up
 from helpers.plots import memory as figures
@@ -58,12 +59,17 @@ gpu_memory: int = 1024  # in MiB; on a real GPU, PyTorch may use no more than th
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(seed=seed, practice=True, gpu_memory=f"{gpu_memory} MiB")
 warm_up(device)
+how = "simulated" if simulated_cuda.is_enabled() else "measured"  # for the titles of figures
 
 # %% [markdown]
 # The simulated GPU computes on the CPU, but it manages its memory by the rules of PyTorch's CUDA
 # allocator. On a real GPU, the libraries cuBLAS and cuDNN allocate *workspaces*, memory for their
 # own calculations. `warm_up` uses both once, so that what cuBLAS keeps is not counted in
 # differences. Numbers marked with ≈ may differ on a real GPU, mostly by workspaces.
+#
+# **Without a GPU, every number of allocated bytes in this lesson is simulated**: no GPU has checked
+# it yet. The predictions follow the same rules, so they can only agree with it. Run the lesson on a
+# GPU to test them.
 #
 # ## Weights (5 minutes)
 #
@@ -120,8 +126,8 @@ predicted = sum(allocated_size(parameter.nbytes) for parameter in net.parameters
 
 before = torch.cuda.memory_allocated()
 net.to(device)
-measured = torch.cuda.memory_allocated() - before
-f"weights: {predicted:,} bytes predicted, {measured:,} measured"
+allocated = torch.cuda.memory_allocated() - before
+f"weights: {predicted:,} bytes predicted, {allocated:,} allocated"
 
 # %%
 del net
@@ -175,13 +181,13 @@ parts = {}
 for name, (make_optimizer, states) in OPTIMIZERS.items():
     parts[name] = measure_parts(make_optimizer)
     total = sum(parts[name].values())
-    print(f"{name:9} {(2 + states) * predicted:13,} bytes predicted, {total:13,} measured")
+    print(f"{name:9} {(2 + states) * predicted:13,} bytes predicted, {total:13,} allocated")
 
 # %%
-figures.plot_parts(parts, title="With Adam, training keeps four times the weights")
+figures.plot_parts(parts, title=f"With Adam, training keeps four times the weights ({how})")
 
 # %% [markdown]
-# The prediction is right to the byte. (A tensor of more than 1 MiB may get up to 1 MiB more, if it
+# The numbers agree to the byte. (A tensor of more than 1 MiB may get up to 1 MiB more, if it
 # reuses a larger block. Adam's step counters are on the CPU.) `optimizer.zero_grad()` sets the
 # gradients to `None`, which frees their memory until the next backward pass.
 #
@@ -230,11 +236,11 @@ tokens, labels = make_batch(64)
 
 before = requested()
 kept, scores = saved_bytes_by_layer(net, tokens)
-measured = requested() - before - scores.nbytes
-f"kept: {sum(kept.values()):,} bytes in the hooks, {measured:,} measured"
+in_allocator = requested() - before - scores.nbytes
+f"kept: {sum(kept.values()):,} bytes in the hooks, {in_allocator:,} in the allocator's count"
 
 # %%
-figures.plot_layers(kept, title="Ten tensors of 8 MiB: ReLU has kept the input of LayerNorm")
+figures.plot_layers(kept, title=f"Ten tensors of 8 MiB, two per block ({how})")
 
 # %% [markdown]
 # A tensor that two layers keep counts for the first one. So `LayerNorm` shows only the mean and the
@@ -325,7 +331,7 @@ samples = record_memory(
         "optimizer": optimizer.step,
     }
 )
-figures.plot_timeline(samples, title="Memory is highest early in the backward pass")
+figures.plot_timeline(samples, title=f"Memory is highest early in the backward pass ({how})")
 
 # %% [markdown]
 # The curve starts with the weights and the states. The last jump of the backward pass is the
@@ -388,8 +394,8 @@ for sentence in message.split(". "):
 # - `GPU 0 has a total capacity of`: the GPU's memory. Is it the GPU that you expect?
 # - `of which ... is free`: what the driver could still give, without regard to a limit that the
 #   program has set. Other processes use memory too.
-# - `this process has` or `Process ... has` (only on a real GPU): including CUDA's own few
-#   hundred MiB.
+# - `this process has` or `Process ... has` (only on a real GPU): this includes a few hundred MiB
+#   for CUDA itself.
 # - `... allowed` (only with a limit): the limit that the program has set with
 #   `set_per_process_memory_fraction`, as this lesson does on a real GPU.
 # - `is allocated by PyTorch`: the tensors of your program, **usually the number to reduce**.
@@ -408,7 +414,7 @@ f"{in_use:,} bytes are in use: weights and states are {net_and_states:,}"
 # %% [markdown]
 # ## Make it fit (13 minutes)
 #
-# Five ways follow. For each, the next function measures the peak of one training step, with the
+# Here are five ways. For each, the next function measures the peak of one training step, with the
 # optimizer's states in place.
 
 
@@ -548,11 +554,36 @@ f"{plain / 1e6:.0f} million operations, with checkpointing {again / 1e6:.0f} mil
 # %%
 peaks["bfloat16"] = peak_of(training_step, dtype=torch.bfloat16)
 
+
+def autocast_step(net, optimizer, tokens, labels):
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        loss = F.cross_entropy(net(tokens), labels)
+    loss.backward()
+    optimizer.step()
+
+
+peaks["autocast"] = peak_of(autocast_step)
+f"autocast: {'out of memory' if peaks['autocast'] is None else 'fits'}"
+
+# %% [markdown]
+# **Think first:** mixed precision (`autocast`) does not fit here. Which activations does it halve,
+# and which not?
+#
+# <details><summary>Answer</summary>
+#
+# The input of each `Linear` and the output of each `ReLU` are kept in `bfloat16`. But `LayerNorm`
+# computes in `float32`, so a third tensor of each block is kept: a `float32` copy of its input. In
+# total, as many bytes as before, and 16-bit copies of the weights. Where convolutions, `ReLU` and
+# `BatchNorm` follow each other, autocast keeps nearly half of the bytes.
+#
+# </details>
+
 # %% [markdown]
 # ### 5. Fewer states
 #
 # SGD without momentum has none. But Adam may need fewer steps, so this changes the training most.
-# Optimizers with 8-bit states are between SGD and Adam.
+# Optimizers with 8-bit states need memory between SGD and Adam.
 
 # %%
 peaks["SGD instead of Adam"] = peak_of(training_step, make_optimizer=OPTIMIZERS["SGD"][0])
@@ -561,7 +592,7 @@ peaks["SGD instead of Adam"] = peak_of(training_step, make_optimizer=OPTIMIZERS[
 figures.plot_against_limit(
     peaks,
     gpu_memory * 2**20,
-    title="Each of the five ways fits into 1 GiB",
+    title=f"Five ways fit into 1 GiB; autocast does not, in this network ({how})",
 )
 
 # %%
@@ -577,11 +608,12 @@ for name, peak in peaks.items():
 # | smaller batch | more steps per epoch | no: another batch size |
 # | accumulation | more and smaller operations | yes, without `BatchNorm` |
 # | checkpointing | about a third more computing | yes, without `BatchNorm` |
-# | `bfloat16` everywhere | small updates are lost | no (mixed precision: nearly) |
+# | `bfloat16` everywhere | small updates are lost | no |
+# | mixed precision | saves only some activations | nearly |
 # | fewer states | perhaps more steps | no: another optimizer |
 #
 # A good order for a batch size that you want to keep: first look for leaks (next section), then
-# mixed precision, accumulation, checkpointing.
+# mixed precision if it saves memory in your network, accumulation, checkpointing.
 #
 # ## Cache, fragments and leaks (7 minutes)
 #
@@ -626,15 +658,15 @@ except torch.OutOfMemoryError:
 
 # %%
 figures.draw_segments(
-    torch.cuda.memory_snapshot(), title="400 MiB are unused, but every segment is partly used"
+    torch.cuda.memory_snapshot(), title=f"400 MiB are unused, but no segment is empty ({how})"
 )
 
 # %% [markdown]
 # In the error's message, *reserved by PyTorch but unallocated* is large. The message also names the
 # environment variable `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, which lets segments grow
 # (the variable's newer name is `PYTORCH_ALLOC_CONF`).
-# This helps if sizes change from batch to batch, but not here: every segment of 20 MiB is still
-# partly used. Fixed batch sizes reduce fragmentation.
+# This helps if sizes change from batch to batch, but not here: such a segment grows by pages of 20
+# MiB, and only an empty page can be returned. Fixed batch sizes reduce fragmentation.
 #
 # ### Leaks
 #
@@ -685,9 +717,9 @@ growth(validation_losses), growth(validation_numbers)
 
 # %%
 bytes_per_parameter = {
-    "use it, bfloat16": 2,
-    "train it, float32, Adam (4 weight + 4 gradient + 8 states)": 16,
-    "train it, mixed precision, Adam (4 + 4 + 8: only activations are halved)": 16,
+    "inference, bfloat16": 2,
+    "training, float32, Adam (4 weight + 4 gradient + 8 states)": 16,
+    "training, mixed precision, Adam (4 + 4 + 8)": 16,
 }
 for what, each in bytes_per_parameter.items():
     print(f"{7e9 * each / 1e9:4.0f} GB  {what}")

@@ -20,9 +20,8 @@ rank = dist.get_rank()
 
 
 def make_net() -> nn.Sequential:
-    """Return the same network in every process: 33,282 parameters."""
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 130)).to(device)
+    """Return the network: 33,282 parameters."""
+    return nn.Sequential(nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 130))
 
 
 def train(net: nn.Module, X: torch.Tensor) -> torch.optim.Optimizer:
@@ -41,11 +40,18 @@ def kilobytes(tensors) -> str:
     return f"{sum(part.nbytes for part in parts) / 1000:.1f} kB"
 
 
-net = make_net()
+with torch.device("meta"):  # shapes without memory: the whole network need not fit on one GPU
+    net = make_net()
 mesh = init_device_mesh(device.type, (dist.get_world_size(),))  # by default, FSDP uses GPUs
 for layer in (net[0], net[2]):
     fully_shard(layer, mesh=mesh)  # weights are gathered for the layer and freed after it
 fully_shard(net, mesh=mesh)
+net.to_empty(device=device)  # allocates this process's share
+torch.manual_seed(0 if gpus else rank)  # with one seed, GPUs draw different shares
+for layer in (net[0], net[2]):
+    layer.reset_parameters()  # the initial weights
+baseline = make_net().to(device)  # the whole network, only to compare with it at the end
+baseline.load_state_dict({name: p.full_tensor() for name, p in net.named_parameters()})
 batch = torch.randn(16, 128, generator=torch.Generator().manual_seed(1)).to(device)
 optimizer = train(net, batch.chunk(2)[rank % 2])
 weight = net[0].weight
@@ -55,8 +61,7 @@ print("gradients", kilobytes(p.grad for p in net.parameters()), end=", ")
 state = [t for entry in optimizer.state.values() for t in entry.values() if t.dim()]
 print("Adam's state", kilobytes(state))
 
-baseline = make_net()  # the same training on the whole batch, without sharding
-train(baseline, batch)
+train(baseline, batch)  # the same training on the whole batch, without sharding
 full = [p.full_tensor() for p in net.parameters()]  # a collective operation
 difference = max((a - b).abs().max() for a, b in zip(full, baseline.parameters(), strict=True))
 print("as without FSDP" if difference < 1e-4 else f"differs by {difference}")

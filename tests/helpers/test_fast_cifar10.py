@@ -78,6 +78,20 @@ def test_orthogonalize_brings_singular_values_near_one(shape):
     assert torch.allclose(result.float(), orthogonalize(matrices, steps=5), atol=0.02)
 
 
+def test_compiled_augmentation_creates_no_tensor_from_python_numbers(numbered_image):
+    targets = []
+
+    def backend(graph, inputs):
+        targets.extend(node.target for node in graph.graph.nodes)
+        return graph.forward
+
+    still = torch.zeros(1, 2, dtype=torch.int64)
+    options = {"backend": backend, "dynamic": False, "fullgraph": True}
+    torch.compile(augment, **options)(numbered_image, still[:, 0], still[:, 0] > 0, still)
+    assert torch.stack in targets  # of the normalized channels
+    assert torch.tensor not in targets
+
+
 def test_learning_rate_of_muon_is_the_relative_size_of_a_step():
     weight = torch.nn.Parameter(torch.randn(6, 4, 3, 3))
     weight.grad = torch.randn(6, 4, 3, 3)

@@ -55,3 +55,12 @@ def test_new_record_of_a_machine_replaces_its_old_one_and_no_other(recording, tm
     assert len(records.read("curves")) == 2
     assert records.latest("curves", "cpu").results == {"x": 2}
     assert records.latest("curves", "cuda").device == "a GPU"
+
+
+@pytest.mark.parametrize("path", sorted(records.PUBLISHED.glob("*.json")), ids=lambda p: p.stem)
+def test_published_measurements_name_their_source_and_license(path):
+    found = records.published(path.stem)
+    assert found["source"].startswith("published by ")
+    assert found["url"].startswith("https://")
+    assert found["license"]
+    assert found["description"]

@@ -15,6 +15,8 @@ from helpers.steps import (
     truncate_to_full_batches,
 )
 
+CLASSIC = {"resident": False, "losses_on_device": False}
+
 
 @pytest.fixture(autouse=True)
 def one_thread():
@@ -55,19 +57,21 @@ def test_learning_rate_grows_with_batch_size_up_to_a_limit():
 
 @pytest.mark.parametrize(
     "change",
-    [{}, {"channels_last": True}, {"bf16": True}, {"fused": True}, {"one_thread": True}],
+    [{}, {"channels_last": True}, {"bf16": True}, {"fused": True}, {"one_thread": True}, CLASSIC],
     ids=str,
 )
 def test_a_step_learns_in_every_setting(data, change):
     torch.manual_seed(0)
     torch.set_num_threads(2)
-    step = TrainingStep(StepConfig(batch_size=32, resident=True, **change), *data)
+    config = {"batch_size": 32, "resident": True, "losses_on_device": True} | change
+    step = TrainingStep(StepConfig(**config), *data)
     step.optimizer.param_groups[0]["lr"] = 0.05
     phases = []
     step(lambda name: contextlib.nullcontext(phases.append(name)))
     assert phases == ["data", "forward", "backward", "optimizer"]
-    before = step.loss.item()
+    assert torch.is_tensor(step.running_loss) == config["losses_on_device"]
+    before = float(step.loss)
     for _ in range(20):
         step()
-    assert step.loss.item() < before
+    assert float(step.loss) < before
     assert torch.get_num_threads() == 2

@@ -60,8 +60,6 @@ FIGURES = [
         "Within the limit: half. Too much: as it is.",
     ),
     (memory.draw_segments, ([SEGMENT, {"segment_type": "small"}],), "divided into blocks"),
-    (parallel.plot_bytes_sent, ([2, 4], {"naive": float, "ring": float}), "naive 4.00, ring 4.00"),
-    (parallel.plot_scaling, ({"net": (0.5, 0.75)}, {"net": 0.6}), "50% to 75%, published 60%"),
     (partial(parallel.plot_memory, memory=80), ({"DDP": {"a": 14.0, "b": 84.0}},), "DDP 98.0 GB."),
     (small_computer.plot_categories, ({"run": COST},), "run: 3 data movement, 1 arithmetic, 2 "),
     (
