@@ -38,6 +38,7 @@ from simulated_cuda.work import Work
 
 ROOT = Path(__file__).parents[1]
 CONSTANTS = ROOT / "simulated_cuda" / "clock_constants.toml"
+STAGES = ROOT / "tools" / "clock_stages.toml"
 CACHE = ROOT / "build" / "clock"
 # Tensors that an element-wise operation reads and writes.
 _TENSORS = {"add": 3, "mul": 3, "div": 3, "pow": 3}
@@ -342,42 +343,6 @@ def _set(constants: Constants, path: str, value: float) -> None:
     constants[last] = value
 
 
-_OLD = ("Turing", "Volta", "Pascal", "Ampere")
-_OF_PRODUCTS = {"depth": (0, 250), "cache": (0.5, 20)}
-# The order matters: later stages use the constants of earlier ones.
-STAGES: list[tuple[tuple[str, ...], Bounds]] = [
-    (("element-wise",), {f"architecture.{name}.{key}": (0.01, top) for name in _OLD
-                         for key, top in (("bandwidth", 1.0), ("cached", 4.0))}),
-    (("softmax", "ln"), {"family.reduction.bandwidth": (0.3, 1.2)}),
-    (("linear",), {**{f"architecture.{name}.fp32": (0.3, 1.0) for name in _OLD[1:]},
-                   "architecture.Turing.fp32_gflops_per_watt": (30, 90),
-                   "family.product.overlap": (1, 8), "family.product.bandwidth": (0.3, 2),
-                   **{f"family.product.{key}.fp32": b for key, b in _OF_PRODUCTS.items()}}),
-    (("bmm",), {"family.batched.compute.fp32": (0.3, 2), "family.batched.overlap": (1, 8),
-                "family.batched.bandwidth": (0.3, 3),
-                **{f"family.batched.{key}.fp32": b for key, b in _OF_PRODUCTS.items()}}),
-    (("conv", "linear", "ResNet-50, Turing, fp32", "ResNet-50, Volta, fp32"),
-     {"architecture.Turing.fp32_gflops_per_watt": (30, 90), "launch_us": (20, 80),
-      "family.convolution.compute.fp32": (0.3, 1.3),
-      "family.convolution.aligned.fp32": (1, 2), "family.convolution.overlap": (1, 8),
-      "family.convolution.bandwidth": (0.2, 1.5), "family.convolution.winograd": (0.5, 3),
-      **{f"family.convolution.{key}.fp32": b for key, b in _OF_PRODUCTS.items()}}),
-    (("networks, inference", "networks, training"),
-     {"kernel_us": (2, 5), "family.grouped.compute.tensor": (0.02, 1.3),
-      "family.grouped.cache.tensor": (0.5, 20), "family.depthwise_backward.bandwidth": (0.02, 1),
-      "family.grouped_backward.compute.tensor": (0.005, 1.3),
-      "family.grouped_backward.cache.tensor": (0.1, 20), "family.batched.compute.tensor": (0.1, 2),
-      "family.batch_norm.bandwidth": (0.3, 1.5),
-      "architecture.Ampere GA10x.bandwidth": (0.7, 1.0), "reordered": (0, 2),
-      "family.depthwise.bandwidth": (0.1, 1), "family.attention.compute.tensor": (0.1, 1),
-      "family.convolution.compute.tensor": (0.3, 1.3), "family.product.compute.tensor": (0.3, 1.3),
-      **{f"family.{f}.{key}.tensor": b for f in ("convolution", "product")
-         for key, b in _OF_PRODUCTS.items()}}),
-    (("ResNet-50, Turing, mixed",), {"architecture.Turing.tensor_gflops_per_watt": (100, 900)}),
-    (("ResNet-50, Volta, mixed",), {"architecture.Volta.tensor": (0.3, 1.0)}),
-]  # fmt: skip
-
-
 def errors(predicted: np.ndarray, observations: Sequence[Observation]) -> np.ndarray:
     """Return |predicted / measured - 1|."""
     return np.abs(predicted / np.array([o.seconds for o in observations]) - 1)
@@ -389,18 +354,13 @@ def rank_correlation(first: Iterable[float], second: Iterable[float]) -> float:
     return float(np.corrcoef(*ranks)[0, 1])
 
 
-def roofline(o: Observation) -> float:
-    """Return the time that the data sheet alone gives: the larger of arithmetic and bytes."""
-    seconds = 0.0
-    for work, count in o.works:
-        arithmetic = work.flops / (1e12 * o.card.peak_tflops(work.precision))
-        seconds += count * max(arithmetic, work.bytes / (1e9 * o.card.bandwidth))
-    return seconds
-
-
-def flops_only(o: Observation) -> float:
-    """Return the time of the arithmetic alone at the card's peak."""
-    return sum(n * w.flops / (1e12 * o.card.peak_tflops(w.precision)) for w, n in o.works)
+def by_data_sheet(o: Observation, bandwidth: bool = True) -> float:
+    """Return the time that the peaks of the data sheet give, without or with the bytes."""
+    return sum(
+        count * max(work.flops / (1e12 * o.card.peak_tflops(work.precision)),
+                    bandwidth * work.bytes / (1e9 * o.card.bandwidth))
+        for work, count in o.works
+    )  # fmt: skip
 
 
 def report(
@@ -421,8 +381,8 @@ def report(
         batches = [int(o.name.split()[-1]) if "networks" in kind else 1 for o in of_kind]
         measured = [o.seconds / batch for o, batch in zip(of_kind, batches, strict=True)]
         rank = rank_correlation(predicted[chosen] / batches, measured)
-        base = np.median(errors(np.array([roofline(o) for o in of_kind]), of_kind))
-        flops = np.median(errors(np.array([flops_only(o) for o in of_kind]), of_kind))
+        base = np.median(errors(np.array([by_data_sheet(o) for o in of_kind]), of_kind))
+        flops = np.median(errors(np.array([by_data_sheet(o, False) for o in of_kind]), of_kind))
         print(f"| {kind} | {len(chosen)} | {medians[kind]:.1%} | {np.quantile(found, 0.9):.0%} | "
               f"{rank:.3f} | {base:.0%} | {flops:.0%} |", flush=True)  # fmt: skip
     return medians
@@ -433,8 +393,9 @@ def fit_all(
 ) -> tuple[Constants, dict[str, float]]:
     """Return the constants and offsets after all stages."""
     offsets: dict[str, float] = {}
-    for kinds, bounds in STAGES:
-        chosen = [o for o in observations if o.kind in kinds]
+    for stage in tomllib.loads(STAGES.read_text("utf-8"))["stage"]:
+        bounds = stage["bounds"]
+        chosen = [o for o in observations if o.kind in stage["kinds"]]
         cards = {o.card.architecture for o in chosen}
         usable = {
             path: b for path, b in bounds.items()
