@@ -2,8 +2,8 @@
 
 `device="cuda"` works, and mistakes raise the same errors as on CUDA. All operations run on the CPU;
 only the devices of tensors and their memory are simulated. Tensors report their device, operations
-on mixed devices raise CUDA's errors, and a full device raises `torch.OutOfMemoryError`. The time of a
-GPU is modelled with `enable(gpu="T4")`, or by `estimate`.
+on mixed devices raise CUDA's errors, and a full device raises `torch.OutOfMemoryError`. The time of
+a GPU is modelled with `enable(gpu="T4")`, or by `estimate`.
 
     import simulated_cuda
     simulated_cuda.enable()

@@ -135,8 +135,8 @@ def summary(estimate: Estimate, what: str = "call") -> str:
         reason = f"the CPU: launching the kernels takes {factor:.1f} times as long as running them"
     else:
         factor = e.gpu_seconds / max(e.cpu_seconds, 1e-9)
-        what = "its memory" if e.limit == "memory" else "its arithmetic units"
-        reason = f"the GPU, mostly {what}; it works {factor:.1f} times as long as the CPU launches"
+        part = "its memory" if e.limit == "memory" else "its arithmetic units"
+        reason = f"the GPU, mostly {part}; it works {factor:.1f} times as long as the CPU launches"
     enough = "fits into" if e.fits else "does NOT fit into"
     lines = [
         f"{card.name}, modelled (published measurements of networks differ by "
