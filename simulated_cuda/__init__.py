@@ -2,8 +2,8 @@
 
 `device="cuda"` works, and mistakes raise the same errors as on CUDA. All operations run on the CPU;
 only the devices of tensors and their memory are simulated. Tensors report their device, operations
-on mixed devices raise CUDA's errors, and a full device raises `torch.OutOfMemoryError`. Timings are
-not those of a GPU.
+on mixed devices raise CUDA's errors, and a full device raises `torch.OutOfMemoryError`. The time of
+a GPU is modelled with `enable(gpu="T4")`, or by `estimate`.
 
     import simulated_cuda
     simulated_cuda.enable()
@@ -124,33 +124,23 @@ def is_enabled() -> bool:
 
 
 @contextmanager
-def simulated(
-    devices: int = 1,
-    memory: int | None = None,
-    *,
-    gpu: str | Card | None = None,
-    over_real: bool = False,
-    every_allocation: bool = False,
-) -> Iterator[None]:
+def simulated(devices: int = 1, memory: int | None = None, **options: Any) -> Iterator[None]:
     """Simulate CUDA devices inside a `with` block. See `enable` for the arguments."""
-    enable(devices, memory, gpu=gpu, over_real=over_real, every_allocation=every_allocation)
+    enable(devices, memory, **options)
     try:
         yield
     finally:
         disable()
 
 
-def estimate(
-    function: Callable[..., Any], *args: Any, gpu: str | Card, launch_us: float | None = None,
-    **kwargs: Any,
-) -> Estimate:  # fmt: skip
-    """Return the modelled time and memory of `function(*args, **kwargs)` on a card.
+def estimate(function: Callable[..., Any], *args: Any, gpu: str | Card, **options: Any) -> Estimate:
+    """Return the modelled time and memory of `function(*args, **options)` on a card.
 
     Nothing is computed. See `simulated_cuda.estimates.estimate` for the arguments and the errors.
     """
     from .estimates import estimate
 
-    return estimate(function, *args, gpu=gpu, launch_us=launch_us, **kwargs)
+    return estimate(function, *args, gpu=gpu, **options)
 
 
 def count_waits() -> Waits:

@@ -135,8 +135,8 @@ def summary(estimate: Estimate, what: str = "call") -> str:
         reason = f"the CPU: launching the kernels takes {factor:.1f} times as long as running them"
     else:
         factor = e.gpu_seconds / max(e.cpu_seconds, 1e-9)
-        what = "its memory" if e.limit == "memory" else "its arithmetic units"
-        reason = f"the GPU, mostly {what}; it works {factor:.1f} times as long as the CPU launches"
+        part = "its memory" if e.limit == "memory" else "its arithmetic units"
+        reason = f"the GPU, mostly {part}; it works {factor:.1f} times as long as the CPU launches"
     enough = "fits into" if e.fits else "does NOT fit into"
     lines = [
         f"{card.name}, modelled (published measurements of networks differ by "
@@ -231,7 +231,6 @@ def _machine_for(card: Card) -> Iterator[Machine]:
     import simulated_cuda
 
     from . import timed
-    from .mode import EveryAllocation
 
     current = simulated_cuda._installation()
     if current is None:
@@ -243,27 +242,18 @@ def _machine_for(card: Card) -> Iterator[Machine]:
             simulated_cuda.disable()
         return
     machine, mode = current.machine, current.mode
-    names = ("card", "clock", "computes", "memories", "every_allocation")
-    before = {name: getattr(machine, name) for name in names}
-    handlers = mode.handlers
     with ExitStack() as stack:
         if machine.clock is None:
             for timed_mode in timed.modes(machine):
                 stack.enter_context(timed_mode)
-        machine.card, machine.clock, machine.computes = card, Clock(card), False
-        machine.memories = [DeviceMemory(i, 1 << 60) for i in range(len(before["memories"]))]
-        for allocations in _get_current_dispatch_mode_stack():
-            if isinstance(allocations, EveryAllocation):
-                stack.callback(setattr, allocations, "memories", allocations.memories)
-                allocations.memories = machine.memories
-        mode.memories, machine.every_allocation = machine.memories, True
-        mode.handlers = handlers | timed.handlers()
-        try:
-            yield machine
-        finally:
-            for name, value in before.items():
-                setattr(machine, name, value)
-            mode.memories, mode.handlers = machine.memories, handlers
+        memories = [DeviceMemory(index, 1 << 60) for index in range(len(machine.memories))]
+        new = {"card": card, "clock": Clock(card), "computes": False, "memories": memories,
+               "every_allocation": True, "handlers": mode.handlers | timed.handlers()}  # fmt: skip
+        for owner in (machine, mode, *_get_current_dispatch_mode_stack()):
+            for name in new.keys() & vars(owner).keys():
+                stack.callback(setattr, owner, name, getattr(owner, name))
+                setattr(owner, name, new[name])
+        yield machine
 
 
 @contextmanager

@@ -19,9 +19,15 @@ _DLPACK_CPU, _DLPACK_CUDA = 1, 2
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     """Return the handlers for functions that report a tensor's device, print or export it."""
     return {
-        Tensor.device.__get__: device,
-        Tensor.is_cuda.__get__: is_cuda,
-        Tensor.is_cpu.__get__: is_cpu,
+        Tensor.device.__get__: lambda mode, func, args, kwargs: (
+            device_at(index) if (index := index_of(args[0])) >= 0 else func(*args)
+        ),
+        Tensor.is_cuda.__get__: lambda mode, func, args, kwargs: (
+            index_of(args[0]) >= 0 or func(*args)
+        ),
+        Tensor.is_cpu.__get__: lambda mode, func, args, kwargs: (
+            index_of(args[0]) < 0 and func(*args)
+        ),
         Tensor.get_device: get_device,
         torch.get_device: get_device,
         Tensor.item: item,
@@ -46,22 +52,6 @@ _DEVICE_INDEPENDENT = (
     Tensor.is_complex, torch.is_complex, Tensor.is_floating_point, torch.is_floating_point,
     Tensor.numel, Tensor.size, Tensor.untyped_storage,
 )  # fmt: skip
-
-
-def device(mode, func, args, kwargs):
-    """`Tensor.device`."""
-    device_index = index_of(args[0])
-    return device_at(device_index) if device_index >= 0 else func(*args)
-
-
-def is_cuda(mode, func, args, kwargs):
-    """`Tensor.is_cuda`."""
-    return index_of(args[0]) >= 0 or func(*args)
-
-
-def is_cpu(mode, func, args, kwargs):
-    """`Tensor.is_cpu`."""
-    return index_of(args[0]) < 0 and func(*args)
 
 
 def get_device(mode, func, args, kwargs):

@@ -104,16 +104,13 @@ def _mse_loss(func, args, kwargs):
     return device_index
 
 
-@_rule("embedding")
-def _embedding(func, args, kwargs):
-    """Runs as `index_select` on the weight."""
-    return check_named("_index_select", self=args[0], index=args[1])
+def _runs_as(method: str, **positions: int) -> Rule:
+    """Return the rule of operations that run as another one on some of their arguments."""
 
+    def rule(func: Any, args: tuple, kwargs: dict) -> int:
+        return check_named(method, **{name: args[n] for name, n in positions.items()})
 
-@_rule("mv")
-def _matrix_vector(func, args, kwargs):
-    """Runs as `addmv_` on a result that is created on the vector's device."""
-    return check_named("addmv_", self=args[1], mat=args[0], vec=args[1])
+    return rule
 
 
 @_rule("_trilinear")
@@ -121,18 +118,6 @@ def _trilinear(func, args, kwargs):
     """Runs as two batched matrix products on CUDA."""
     check_named("bmm", self=args[0], mat2=args[1])
     return check_named("bmm", self=args[0], mat2=args[2])
-
-
-@_rule("masked_scatter")
-def _masked_scatter(func, args, kwargs):
-    """Runs as `masked_scatter_` on a copy."""
-    return check_named("_masked_scatter_", self=args[0], mask=args[1], source=args[2])
-
-
-@_rule("put")
-def _put(func, args, kwargs):
-    """Runs as `put_` on a copy."""
-    return check_named("_put_", self=args[0], index=args[1], source=args[2])
 
 
 def _result_on_first_device(*names: str) -> Rule:
@@ -166,6 +151,10 @@ def _not_on_cuda(name: str) -> Rule:
 
 
 _RULES |= {
+    "embedding": _runs_as("_index_select", self=0, index=1),
+    "mv": _runs_as("addmv_", self=1, mat=0, vec=1),  # on a result on the vector's device
+    "masked_scatter": _runs_as("_masked_scatter_", self=0, mask=1, source=2),
+    "put": _runs_as("_put_", self=0, index=1, source=2),
     **dict.fromkeys(("logical_and", "logical_or", "logical_xor"), _result_on_device_of(0)),
     "soft_margin_loss": _result_on_device_of(0),
     "binary_cross_entropy_with_logits": _result_on_device_of(1),

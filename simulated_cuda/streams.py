@@ -50,15 +50,10 @@ class Stream:
         """Return the lowest and the highest priority; PyTorch limits the range to these."""
         return 0, -3
 
-    @property
-    def key(self) -> int:
-        """The number of this stream in the clock: 0 for a default stream."""
-        return self.stream_id
-
     def query(self) -> bool:
         """Return whether all work is complete; without a clock it always is."""
         clock = _machine().clock
-        return clock is None or clock.poll() >= clock.queue(self.device_index, self.key).ready
+        return clock is None or clock.poll() >= clock.queue(self.device_index, self.stream_id).ready
 
     def is_capturing(self) -> bool:
         """Return False: CUDA graphs are not simulated."""
@@ -68,21 +63,17 @@ class Stream:
         """Wait for the work of this stream. The debug mode for waits reports it."""
         waits.report_synchronization("Stream.synchronize")
         if (clock := _machine().clock) is not None:
-            clock.wait(self.device_index, self.key, "Stream.synchronize")
+            clock.wait(self.device_index, self.stream_id, "Stream.synchronize")
 
     def wait_stream(self, stream: Stream) -> None:
         """Let later work of this stream wait for the work that `stream` has now."""
         if (clock := _machine().clock) is not None:
-            self._wait_until(clock.queue(stream.device_index, stream.key).ready)
+            own = clock.queue(self.device_index, self.stream_id)
+            own.ready = max(own.ready, clock.queue(stream.device_index, stream.stream_id).ready)
 
     def wait_event(self, event: Event) -> None:
         """Let later work of this stream wait for an event."""
-        self._wait_until(event.recorded or 0.0)
-
-    def _wait_until(self, time: float) -> None:
-        if (clock := _machine().clock) is not None:
-            queue = clock.queue(self.device_index, self.key)
-            queue.ready = max(queue.ready, time)
+        event.wait(self)
 
     def record_event(self, event: Event | None = None) -> Event:
         """Record `event`, or a new event, and return it."""
@@ -136,7 +127,7 @@ class Event:
             self.recorded = time.perf_counter()
             return
         index = machine.current if stream is None else stream.device_index
-        key = current_key(index) if stream is None else stream.key
+        key = current_key(index) if stream is None else stream.stream_id
         self.recorded = max(machine.clock.now, machine.clock.queue(index, key).ready)
 
     def query(self) -> bool:
@@ -154,7 +145,7 @@ class Event:
         machine = _machine()
         if machine.clock is not None:
             index = machine.current if stream is None else stream.device_index
-            key = current_key(index) if stream is None else stream.key
+            key = current_key(index) if stream is None else stream.stream_id
             queue = machine.clock.queue(index, key)
             queue.ready = max(queue.ready, self.recorded or 0.0)
 
