@@ -92,7 +92,9 @@ def _tiled(
     blocks = batch * math.ceil(m / tile) * math.ceil(n / tile)
     # Idle multiprocessors can share the sum over k.
     parts = max(1.0, min(sms / blocks, k / family["split"]))
-    busy = min(1.0, blocks * parts / sms)
+    per_sm = blocks * parts / sms
+    # A multiprocessor needs several blocks in turn to hide latencies.
+    busy = per_sm / max(1.0, per_sm + family["fill"])
     # The edges of the result are filled up to whole groups of elements.
     edge = family["edge"]
     edges = math.ceil(m / edge) * math.ceil(n / edge) * edge**2

@@ -434,7 +434,7 @@ def plot(observations: Sequence[Observation], predicted: np.ndarray, folder: Pat
         groups["operations" if o.offset else "networks"].append(i)
     for name, chosen in groups.items():
         kinds = list(dict.fromkeys(observations[i].kind for i in chosen))
-        figure, axes = plt.subplots(2, 3, figsize=(12, 8), layout="constrained")
+        figure, axes = plt.subplots(2, 4, figsize=(16, 8), layout="constrained")
         for axis, kind in zip(axes.flat, kinds, strict=False):
             cards = dict.fromkeys(
                 observations[i].card.name for i in chosen if observations[i].kind == kind
