@@ -73,6 +73,8 @@ def enable(
         RuntimeError: if there is a real CUDA device and `over_real` is not set.
         ValueError: if `devices` or `memory` is less than one, or no card has this name.
     """
+    import torch  # noqa: F401  # first: in child processes, this import enables the simulation
+
     from .machine import Machine
 
     card = None if gpu is None else find_card(gpu)
