@@ -90,11 +90,12 @@ def _tiled(
     batch, m, n, k = dims
     tile = family["tile"][kind]
     blocks = batch * math.ceil(m / tile) * math.ceil(n / tile)
-    # Idle multiprocessors can share the sum over k.
-    parts = max(1.0, min(sms / blocks, k / family["split"]))
+    # A multiprocessor needs several blocks in turn to hide latencies; if there are too few, blocks
+    # can share the sum over k.
+    fill = family["fill"][kind]
+    parts = max(1.0, min((1 + 2 * fill) * sms / blocks, k / family["split"]))
     per_sm = blocks * parts / sms
-    # A multiprocessor needs several blocks in turn to hide latencies.
-    busy = per_sm / max(1.0, per_sm + family["fill"])
+    busy = per_sm / max(1.0, per_sm + fill)
     # The edges of the result are filled up to whole groups of elements.
     edge = family["edge"]
     edges = math.ceil(m / edge) * math.ceil(n / edge) * edge**2
