@@ -6,33 +6,24 @@ runs an operation in full precision, this module converts its arguments; if only
 autocast is off (aten/src/ATen/autocast_mode.h and autocast_mode.cpp).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch.utils._pytree import tree_map
 
 from . import settings
-
-_OWNERS = (torch, torch.Tensor, F, torch.special, torch.linalg, torch._C._nn, torch.nn.init)
+from .device_tags import functions_named
 
 _NAMES = settings.table("functions")["autocast"]
 
 
-def _functions(names: Iterable[str]) -> frozenset[Callable[..., Any]]:
-    """Return PyTorch's functions and methods with these names."""
-    return frozenset(
-        getattr(owner, name) for owner in _OWNERS for name in names if hasattr(owner, name)
-    )
-
-
-FULL_PRECISION = _functions(_NAMES["full_precision"])
-UNCHANGED = _functions(_NAMES["full_precision_on_cpu_only"]) - FULL_PRECISION
+FULL_PRECISION = functions_named(_NAMES["full_precision"])
+UNCHANGED = functions_named(_NAMES["full_precision_on_cpu_only"]) - FULL_PRECISION
 RECURRENT = frozenset(getattr(torch._VF, name) for name in _NAMES["recurrent"])
-CONVERTED_BACK = _functions(_NAMES["converted_back"])
-_UNSAFE = _functions(["binary_cross_entropy"])
+CONVERTED_BACK = functions_named(_NAMES["converted_back"])
+_UNSAFE = functions_named(["binary_cross_entropy"])
 _UNSAFE_TEXT = (
     "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
     "Many models use a sigmoid layer right before the binary cross entropy layer.\n"

@@ -6,15 +6,21 @@ graph references that memory.
 """
 
 import threading
+from collections.abc import Callable, Iterable
+from typing import Any
 from weakref import ref
 
 import torch
+import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import messages
 from .memory import Block, DeviceMemory
 
 CPU = -1
+_OWNERS = (
+    torch, torch.Tensor, F, torch.special, torch.linalg, torch._C._nn, torch._VF, torch.nn.init,
+)  # fmt: skip
 
 storage_of = torch.Tensor.untyped_storage
 device_of_storage = torch.UntypedStorage.device.__get__
@@ -103,6 +109,13 @@ def uninstall() -> None:
 def device_at(index: int) -> torch.device:
     """Return the `torch.device` with this index; `CPU` is the CPU."""
     return torch.device("cpu") if index == CPU else torch.device("cuda", index)
+
+
+def functions_named(names: Iterable[str]) -> frozenset[Callable[..., Any]]:
+    """Return PyTorch's functions and methods with these names."""
+    return frozenset(
+        getattr(owner, name) for owner in _OWNERS for name in names if hasattr(owner, name)
+    )
 
 
 def tag_of(tensor: torch.Tensor) -> DeviceTag:

@@ -26,6 +26,7 @@ from . import (
     inspection,
     placement,
     processes,
+    settings,
     storages,
     streams,
     timed,
@@ -38,13 +39,6 @@ from .mode import EveryAllocation, SimulatedCUDA
 
 _MISSING = object()
 _IMPLEMENTATION_CHOICE = "_default_to_fused_or_foreach"
-# The tensor types of torch.cuda, such as torch.cuda.FloatTensor.
-_TYPES = {
-    "FloatTensor": torch.float32, "DoubleTensor": torch.float64, "HalfTensor": torch.float16,
-    "BFloat16Tensor": torch.bfloat16, "ByteTensor": torch.uint8, "CharTensor": torch.int8,
-    "ShortTensor": torch.int16, "IntTensor": torch.int32, "LongTensor": torch.int64,
-    "BoolTensor": torch.bool,
-}  # fmt: skip
 
 
 class Installation:
@@ -143,8 +137,8 @@ class Installation:
                 if hasattr(module, name):
                     self._replace(module, name, _distinct(module, name, replacement))
         self._replace(torch.cuda, "_lazy_init", processes.lazy_init_replacement(machine))
-        for name, dtype in _TYPES.items():
-            self._replace(torch.cuda, name, cuda_api.tensor_type(dtype, name))
+        for name, dtype in settings.table("functions")["tensor_types"].items():
+            self._replace(torch.cuda, name, cuda_api.tensor_type(getattr(torch, dtype), name))
         for name in ("range_push", "range_pop", "mark"):
             self._replace(torch.cuda.nvtx, name, lambda *args, **kwargs: 0)
         for name in ("start", "stop"):
