@@ -84,6 +84,7 @@ def enable(
 def _install(machine: Machine, over_real: bool) -> None:
     import torch
 
+    from . import messages
     from .installation import Installation
 
     current = _installation()
@@ -92,19 +93,11 @@ def _install(machine: Machine, over_real: bool) -> None:
             return
         disable()
     if torch.cuda.is_available() and not over_real:
-        raise RuntimeError(
-            f"This machine has a real GPU, {torch.cuda.get_device_name(0)}, and the simulated GPU "
-            "is off by default here. To use the simulated GPU anyway, call "
-            "simulated_cuda.enable(over_real=True), or hide the real GPU with the environment "
-            'variable CUDA_VISIBLE_DEVICES="".'
-        )
+        raise RuntimeError(messages.text("real_gpu", torch.cuda.get_device_name(0)))
     version = ".".join(torch.__version__.split(".")[:2])
     if version not in TESTED_TORCH:
-        warnings.warn(
-            f"The simulated GPU was tested with torch {', '.join(TESTED_TORCH)}; this is torch "
-            f"{torch.__version__}. Some device checks and messages may differ from CUDA's.",
-            stacklevel=2,
-        )
+        values = ", ".join(TESTED_TORCH), torch.__version__
+        warnings.warn(messages.text("untested_version", *values), stacklevel=2)
     installation = Installation(machine)
     installation.install()
     setattr(torch, _INSTALLATION_ATTRIBUTE, installation)

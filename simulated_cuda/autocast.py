@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map
 
-from . import settings
+from . import messages, settings
 from .device_tags import functions_named
 
 _NAMES = settings.table("functions")["autocast"]
@@ -24,14 +24,6 @@ UNCHANGED = functions_named(_NAMES["full_precision_on_cpu_only"]) - FULL_PRECISI
 RECURRENT = frozenset(getattr(torch._VF, name) for name in _NAMES["recurrent"])
 CONVERTED_BACK = functions_named(_NAMES["converted_back"])
 _UNSAFE = functions_named(["binary_cross_entropy"])
-_UNSAFE_TEXT = (
-    "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
-    "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
-    "In this case, combine the two layers using "
-    "torch.nn.functional.binary_cross_entropy_with_logits\n"
-    "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
-    "safe to autocast."
-)
 
 
 # Whether autocast was ever enabled. Until then, operations skip the autocast check.
@@ -65,7 +57,7 @@ def run(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         finally:
             torch.set_autocast_enabled("cpu", True)
     if func in _UNSAFE:
-        raise RuntimeError(_UNSAFE_TEXT)
+        raise RuntimeError(messages.text("binary_cross_entropy"))
     if func in UNCHANGED:
         return func(*args, **kwargs)
     if func in RECURRENT:

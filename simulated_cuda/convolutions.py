@@ -58,10 +58,8 @@ def different_types(
     signal: torch.Tensor, name: str, tensor: torch.Tensor, ending: str = ""
 ) -> RuntimeError:
     """Return the error for a weight or bias with another tensor type than the input."""
-    return RuntimeError(
-        f"Input type ({type_of(signal)}) and {name} type ({type_of(tensor)}) should be the same"
-        f"{ending}"
-    )
+    values = type_of(signal), name, type_of(tensor), ending
+    return RuntimeError(messages.text("input_type", *values))
 
 
 # Dtypes that cuDNN supports, but not in convolutions (pytorch issue 152992).

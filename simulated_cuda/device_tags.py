@@ -211,7 +211,7 @@ def set_device(
         if device_of_storage(storage).type == "meta":
             if tensor.is_meta:
                 return
-            raise messages.not_simulated("FakeTensor on CUDA", messages.ADVICE_ON_FAKE_TENSORS)
+            raise messages.fake_tensor_not_simulated()
     move_storage(storage, index, memories, guess)
 
 

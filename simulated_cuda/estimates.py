@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
+from . import messages
 from .borrowed import borrowed
 from .cards import GIB, Card, find_card
 from .clock import Clock, Span
@@ -202,11 +203,7 @@ def estimate(
                 function(*args, **kwargs)
                 parts.append(measured(machine, start, start_cpu))
     if not parts[-1].kernels:
-        raise ValueError(
-            f"{function!r} ran nothing on the GPU. `estimate` treats tensors, modules and "
-            "optimizers as if they were on the GPU if they are arguments, attributes or "
-            "variables of the function: pass them as arguments."
-        )
+        raise ValueError(messages.text("nothing_estimated", function))
     return replace(parts[-1], seconds=sum(part.seconds for part in parts) / len(parts))
 
 
@@ -279,10 +276,5 @@ def _explained() -> Iterator[None]:
             yield
     except RuntimeError as error:
         if "same device" in str(error) or "_cuda_" in str(error):
-            error.add_note(
-                "In `simulated_cuda.estimate`, tensors that the function gets from outside are on "
-                "the GPU, and new tensors are where they are created: write device=x.device, or "
-                "create tensors for the CPU in the function. Objects that `estimate` cannot find, "
-                "such as those in the attributes of an iterator, are passed as arguments."
-            )
+            error.add_note(messages.text("estimate_note"))
         raise

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from .device_tags import device_at, device_of, index_of
+from .messages import text
 
 Tensor = torch.Tensor
 # Device types of DLPack.
@@ -94,10 +95,7 @@ def format_(mode, func, args, kwargs):
 
 def _refuse_numpy(tensor: Tensor) -> None:
     if index_of(tensor) >= 0:
-        raise TypeError(
-            f"can't convert {device_of(tensor)} device type tensor to numpy. Use Tensor.cpu() to "
-            "copy the tensor to host memory first."
-        )
+        raise TypeError(text("numpy", device_of(tensor)))
 
 
 def numpy(mode, func, args, kwargs):
@@ -118,11 +116,7 @@ def array(mode, func, args, kwargs):
 def cuda_array_interface(mode, func, args, kwargs):
     """`Tensor.__cuda_array_interface__`: an AttributeError, so that `hasattr` returns False."""
     if index_of(args[0]) >= 0:
-        raise AttributeError(
-            f"Not simulated: __cuda_array_interface__ of a tensor on {device_of(args[0])}. "
-            "Other libraries cannot use the simulated GPU. Call Tensor.cpu() before you pass the "
-            "tensor to another library."
-        )
+        raise AttributeError(text("array_interface", device_of(args[0])))
     return func(*args, **kwargs)
 
 
@@ -169,18 +163,11 @@ def wrap_import(load: Callable[..., Any]) -> Callable[..., Any]:
         device, copy = kwargs.get("device"), kwargs.get("copy")
         result = ext_tensor.to(device or ext_tensor.device)
         if result is not ext_tensor and copy is False:
-            raise ValueError(
-                f"cannot move DLPack tensor from device {ext_tensor.device} to {result.device} "
-                "without copying. Set copy=None or copy=True."
-            )
+            raise ValueError(text("dlpack_copy", ext_tensor.device, result.device))
         return result.clone() if copy and result is ext_tensor else result.detach()
 
     return from_dlpack
 
 
 def _refuse(tensor: Tensor) -> None:
-    raise BufferError(
-        f"Not simulated: a DLPack capsule of a tensor on {device_of(tensor)}. Other libraries "
-        "cannot use the simulated GPU. Call Tensor.cpu() before you pass the tensor to another "
-        "library."
-    )
+    raise BufferError(text("dlpack", device_of(tensor)))

@@ -24,6 +24,7 @@ from . import (
     generators,
     gradients,
     inspection,
+    messages,
     placement,
     processes,
     settings,
@@ -91,10 +92,8 @@ class Installation:
 
     def _wrap(self, owner: object, name: str, wrapper: Callable[..., Any]) -> None:
         if not hasattr(owner, name):
-            raise RuntimeError(
-                f"{owner!r} has no attribute {name!r}, which the simulated GPU replaces. It does "
-                f"not support torch {torch.__version__}; install a version that it was tested with."
-            )
+            values = owner, name, torch.__version__
+            raise RuntimeError(messages.text("missing_attribute", *values))
         self._replace(owner, name, wrapper(getattr(owner, name)))
 
     def _wrap_default_device_mode(self, set_default: Callable[..., Any]) -> Callable[..., Any]:

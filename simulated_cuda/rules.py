@@ -89,10 +89,8 @@ def pack_padded_sequence(func, args, kwargs):
     lengths = args[1]
     if index_of(lengths) != CPU:
         dtype = lengths.type().rpartition(".")[2].removesuffix("Tensor")
-        raise RuntimeError(
-            "'lengths' argument should be a 1D CPU int64 tensor, but got "
-            f"{lengths.dim()}D {device_of(lengths)} {dtype} tensor"
-        )
+        values = lengths.dim(), device_of(lengths), dtype
+        raise RuntimeError(messages.text("packed_lengths", *values))
     return index_of(args[0])
 
 
@@ -189,10 +187,7 @@ def _index(func, args, kwargs):
     source = index_of(args[0])
     for index in args[1]:
         if index is not None and index_of(index) not in (CPU, source):
-            raise RuntimeError(
-                "indices should be either on cpu or on the same device as the indexed tensor "
-                f"({device_at(source)})"
-            )
+            raise RuntimeError(messages.text("indices", device_at(source)))
     return source
 
 
@@ -221,10 +216,7 @@ def _masked_fill(func, args, kwargs):
     if source == CPU and func._schema.overload_name == "Tensor":
         raise RuntimeError("masked_fill_: Expected inputs to be on same device")
     if source != mask:
-        raise RuntimeError(
-            "expected self and mask to be on the same device, but got mask on "
-            f"{device_at(mask)} and self on {device_at(source)}"
-        )
+        raise RuntimeError(messages.text("masked_fill", device_at(mask), device_at(source)))
     return source
 
 

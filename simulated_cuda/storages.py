@@ -51,11 +51,8 @@ def wrap_set(mode, set_: Callable[..., Any]) -> Callable[..., Any]:
             origin = getattr(source, "_untyped_storage", source).device_tag.index
         # Without the mode, PyTorch is making a copy inside an operation, which is always valid.
         if target != origin and mode in _get_current_function_mode_stack():
-            raise RuntimeError(
-                f'Attempted to set the storage of a tensor on device "{device_at(target)}" to a '
-                f'storage on different device "{device_at(origin)}".  This is no longer allowed; '
-                "the devices must match."
-            )
+            devices = device_at(target), device_at(origin)
+            raise RuntimeError(messages.text("set_storage", *devices))
         return set_(tensor, source, *args, **kwargs)
 
     return set_storage
@@ -92,7 +89,7 @@ def wrap_make_subclass(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
     ) -> Any:
         device = kwargs.get("device_for_backend_keys")
         if device is not None and device.type == "cuda":
-            raise messages.not_simulated("FakeTensor on CUDA", messages.ADVICE_ON_FAKE_TENSORS)
+            raise messages.fake_tensor_not_simulated()
         return create(cls, data, requires_grad, **kwargs)
 
     return staticmethod(make_subclass)

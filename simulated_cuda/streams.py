@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any
 
-from . import waits
+from . import messages, waits
 from .device_tags import device_at
 from .machine import Machine
 
@@ -26,10 +26,7 @@ _default: dict[int, Stream] = {}
 
 def _machine() -> Machine:
     if not _machines:
-        raise RuntimeError(
-            "The simulated GPU is off. Call simulated_cuda.enable() before you create streams and "
-            "events."
-        )
+        raise RuntimeError(messages.text("streams_are_off"))
     return _machines[-1]
 
 
