@@ -47,13 +47,9 @@ def _installation() -> Installation | None:
 
 
 def enable(
-    devices: int = 1,
-    memory: int | None = None,
-    *,
-    gpu: str | Card | None = None,
-    over_real: bool = False,
-    every_allocation: bool = False,
-) -> None:
+    devices: int = 1, memory: int | None = None, *, gpu: str | Card | None = None,
+    over_real: bool = False, every_allocation: bool = False,
+) -> None:  # fmt: skip
     """Simulate CUDA devices in this thread and in threads that start later.
 
     A second call with the same arguments does nothing. A call with other arguments starts a new
@@ -118,13 +114,9 @@ def is_enabled() -> bool:
 
 @contextmanager
 def simulated(
-    devices: int = 1,
-    memory: int | None = None,
-    *,
-    gpu: str | Card | None = None,
-    over_real: bool = False,
-    every_allocation: bool = False,
-) -> Iterator[None]:
+    devices: int = 1, memory: int | None = None, *, gpu: str | Card | None = None,
+    over_real: bool = False, every_allocation: bool = False,
+) -> Iterator[None]:  # fmt: skip
     """Simulate CUDA devices inside a `with` block. See `enable` for the arguments."""
     enable(devices, memory, gpu=gpu, over_real=over_real, every_allocation=every_allocation)
     try:

@@ -16,9 +16,9 @@ from . import messages
 from .borrowed import borrowed
 from .cards import GIB, Card, find_card
 from .clock import Clock, Span
-from .kernel_time import load_constants
 from .machine import Machine
 from .memory import DeviceMemory
+from .settings import table
 from .timeline import Timeline
 
 # What CUDA's context and the libraries' workspaces take, in addition to tensors.
@@ -128,7 +128,7 @@ class Estimate:
 def summary(estimate: Estimate, what: str = "call") -> str:
     """Return the estimate as text of several lines; `what` is what it is about."""
     e, card = estimate, estimate.card
-    errors = load_constants()["errors"]
+    errors = table("clock_constants")["errors"]
     if e.limit == "copies":
         reason = f"copies between the CPU and the GPU, which take {_ms(e.copy_seconds)}"
     elif e.limit == "launches":

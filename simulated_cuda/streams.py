@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from . import messages, waits
+from .clock import Queue
 from .device_tags import device_at
 from .machine import Machine
 
@@ -47,15 +48,10 @@ class Stream:
         """Return the lowest and the highest priority; PyTorch limits the range to these."""
         return 0, -3
 
-    @property
-    def key(self) -> int:
-        """The number of this stream in the clock: 0 for a default stream."""
-        return self.stream_id
-
     def query(self) -> bool:
         """Return whether all work is complete; without a clock it always is."""
-        clock = _machine().clock
-        return clock is None or clock.poll() >= clock.queue(self.device_index, self.key).ready
+        queue = _queue(self)
+        return queue is None or _machine().clock.poll() >= queue.ready
 
     def is_capturing(self) -> bool:
         """Return False: CUDA graphs are not simulated."""
@@ -65,21 +61,16 @@ class Stream:
         """Wait for the work of this stream. The debug mode for waits reports it."""
         waits.report_synchronization("Stream.synchronize")
         if (clock := _machine().clock) is not None:
-            clock.wait(self.device_index, self.key, "Stream.synchronize")
+            clock.wait(self.device_index, self.stream_id, "Stream.synchronize")
 
     def wait_stream(self, stream: Stream) -> None:
         """Let later work of this stream wait for the work that `stream` has now."""
-        if (clock := _machine().clock) is not None:
-            self._wait_until(clock.queue(stream.device_index, stream.key).ready)
+        if (queue := _queue(stream)) is not None:
+            _delay(self, queue.ready)
 
     def wait_event(self, event: Event) -> None:
         """Let later work of this stream wait for an event."""
-        self._wait_until(event.recorded or 0.0)
-
-    def _wait_until(self, time: float) -> None:
-        if (clock := _machine().clock) is not None:
-            queue = clock.queue(self.device_index, self.key)
-            queue.ready = max(queue.ready, time)
+        event.wait(self)
 
     def record_event(self, event: Event | None = None) -> Event:
         """Record `event`, or a new event, and return it."""
@@ -104,14 +95,6 @@ class Stream:
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
 
 
-class ExternalStream(Stream):
-    """A stream that another library created; `stream_ptr` is its address."""
-
-    def __init__(self, stream_ptr: int, device: Any = None, **kwargs: Any) -> None:
-        super().__init__(device)
-        self.cuda_stream = self.stream_id = self.native_handle = stream_ptr
-
-
 class Event:
     """A point in a stream.
 
@@ -128,13 +111,11 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         """Store the time at which the stream reaches this event."""
-        machine = _machine()
-        if machine.clock is None:
+        queue = _queue(stream)
+        if queue is None:
             self.recorded = time.perf_counter()
-            return
-        index = machine.current if stream is None else stream.device_index
-        key = current_key(index) if stream is None else stream.key
-        self.recorded = max(machine.clock.now, machine.clock.queue(index, key).ready)
+        else:
+            self.recorded = max(_machine().clock.now, queue.ready)
 
     def query(self) -> bool:
         """Return whether all work before the event is complete; without a clock it always is."""
@@ -148,12 +129,7 @@ class Event:
 
     def wait(self, stream: Stream | None = None) -> None:
         """Let later work of a stream, by default the current one, wait for this event."""
-        machine = _machine()
-        if machine.clock is not None:
-            index = machine.current if stream is None else stream.device_index
-            key = current_key(index) if stream is None else stream.key
-            queue = machine.clock.queue(index, key)
-            queue.ready = max(queue.ready, self.recorded or 0.0)
+        _delay(stream, self.recorded or 0.0)
 
     def elapsed_time(self, end_event: Event) -> float:
         """Return the milliseconds between two recorded events; raise ValueError as PyTorch does."""
@@ -181,6 +157,21 @@ def current_key(device_index: int) -> int:
     """Return 0 for the default stream of a device, or a number for another current stream."""
     stream = _current.by_device.get(device_index)
     return stream.stream_id if stream is not None else 0
+
+
+def _queue(stream: Stream | None) -> Queue | None:
+    """Return a stream's queue, by default that of the current stream; None without a clock."""
+    machine = _machine()
+    if machine.clock is None:
+        return None
+    index = machine.current if stream is None else stream.device_index
+    return machine.clock.queue(index, current_key(index) if stream is None else stream.stream_id)
+
+
+def _delay(stream: Stream | None, until: float) -> None:
+    """Let later work of a stream start at this time or later."""
+    if (queue := _queue(stream)) is not None:
+        queue.ready = max(queue.ready, until)
 
 
 class StreamContext(contextlib.ExitStack):
@@ -217,12 +208,10 @@ def replacements(machine: Machine) -> dict[str, Any]:
 
     return {
         "Stream": Stream,
-        "ExternalStream": ExternalStream,
         "Event": CudaEvent,
         "StreamContext": StreamContext,
         "stream": lambda stream: StreamContext(stream),
         "current_stream": current_stream,
         "default_stream": default_stream,
         "set_stream": set_stream,
-        "get_stream_from_external": ExternalStream,
     }
