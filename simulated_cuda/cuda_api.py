@@ -33,14 +33,6 @@ class DeviceProperties(SimpleNamespace):
             **table("functions")["device_properties"],
         )  # fmt: skip
 
-    def __repr__(self) -> str:
-        return (
-            f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
-            f"total_memory={self.total_memory >> 20}MB, "
-            f"multi_processor_count={self.multi_processor_count}, "
-            f"L2_cache_size={self.L2_cache_size >> 20}MB)"
-        )
-
 
 def device_functions(machine: Machine) -> dict[str, Any]:
     """Return the replacements for functions of `torch.cuda` about devices, by name."""

@@ -159,8 +159,6 @@ def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return (tensor.values(), tensor.crow_indices(), tensor.col_indices())
     if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
         return (tensor.values(), tensor.ccol_indices(), tensor.row_indices())
-    if tensor.layout == torch.jagged:
-        return (tensor._values, tensor._offsets)
     functorch = getattr(torch._C, "_functorch", None)
     if functorch is not None and functorch.is_functorch_wrapped_tensor(tensor):
         return (functorch.get_unwrapped(tensor),)
@@ -199,8 +197,6 @@ def set_device(
     Raises `torch.OutOfMemoryError` if the tensor does not fit in the device's memory.
     """
     with torch._C.DisableTorchFunctionSubclass():
-        if tensor.layout == torch.jagged:
-            set_devices(_parts(tensor), index, memories, guess)
         try:
             storage = storage_of(tensor)
         except (NotImplementedError, RuntimeError):

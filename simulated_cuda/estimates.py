@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
+from unittest import mock
 
 import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
@@ -72,11 +73,9 @@ class Estimate:
 
         The peak is that of the precision in which most of the arithmetic is done.
         """
-        flops: dict[str, float] = defaultdict(float)
-        for span in self.kernels:
-            flops[span.work.precision] += span.work.flops
         if not self.flops:
             return 0.0
+        flops = _sums((span.work.precision, span.work.flops) for span in self.kernels)
         peak = 1e12 * self.card.peak_tflops(max(flops, key=flops.get))
         return self.flops / self.seconds / peak
 
@@ -87,29 +86,22 @@ class Estimate:
             return "copies"
         if self.cpu_seconds > self.gpu_seconds:
             return "launches"
-        seconds: dict[str, float] = defaultdict(float)
         model = Clock(self.card)
-        for span in self.kernels:
-            seconds[model.limit_of(span.work)] += span.seconds
+        seconds = _sums((model.limit_of(span.work), span.seconds) for span in self.kernels)
         return max(seconds, key=seconds.get, default="launches")
 
     def most_expensive(self, count: int = 5) -> list[tuple[str, int, float]]:
         """Return name, number of launches and seconds of the operations with the largest sums."""
-        totals: dict[str, list[float]] = defaultdict(lambda: [0, 0.0])
-        for span in self.kernels:
-            totals[span.name][0] += 1
-            totals[span.name][1] += span.seconds
-        rows = [(name, int(number), seconds) for name, (number, seconds) in totals.items()]
+        counts = Counter(span.name for span in self.kernels)
+        seconds = _sums((span.name, span.seconds) for span in self.kernels)
+        rows = [(name, number, seconds[name]) for name, number in counts.items()]
         return sorted(rows, key=lambda row: -row[2])[:count]
 
     @property
     def copy_seconds(self) -> float:
         """The time of the copies in the direction with more of them."""
-        seconds: dict[str, float] = defaultdict(float)
-        for span in self.spans:
-            if span.row.startswith("copy"):
-                seconds[span.row] += span.seconds
-        return max(seconds.values(), default=0.0)
+        copies = (span for span in self.spans if span.row.startswith("copy"))
+        return max(_sums((span.row, span.seconds) for span in copies).values(), default=0.0)
 
     def timeline(self) -> Timeline:
         """Return a picture of the call, for a notebook or for `save("trace.json")`."""
@@ -125,9 +117,9 @@ class Estimate:
         return summary(self)
 
 
-def summary(estimate: Estimate, what: str = "call") -> str:
+def summary(e: Estimate, what: str = "call") -> str:
     """Return the estimate as text of several lines; `what` is what it is about."""
-    e, card = estimate, estimate.card
+    card = e.card
     errors = table("clock_constants")["errors"]
     if e.limit == "copies":
         reason = f"copies between the CPU and the GPU, which take {_ms(e.copy_seconds)}"
@@ -153,14 +145,20 @@ def summary(estimate: Estimate, what: str = "call") -> str:
         lines.append(
             f"  kernels   {name}: {count} launches, {_ms(seconds)}, {share:.0%} of the GPU's time"
         )
-    by_line: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0])
-    for span in e.waits:
-        entry = by_line[span.line, span.name]
-        entry[0] += 1
-        entry[1] += span.seconds
-    for (line, name), (count, seconds) in sorted(by_line.items(), key=lambda x: -x[1][1])[:5]:
-        lines.append(f"  waits     {line}: {name}, {count} times, {_ms(seconds)} in total")
+    counts = Counter((span.line, span.name) for span in e.waits)
+    waits = _sums(((span.line, span.name), span.seconds) for span in e.waits)
+    for (line, name), seconds in sorted(waits.items(), key=lambda item: -item[1])[:5]:
+        times = counts[line, name]
+        lines.append(f"  waits     {line}: {name}, {times} times, {_ms(seconds)} in total")
     return "\n".join(lines)
+
+
+def _sums(pairs: Iterable[tuple[Any, float]]) -> dict[Any, float]:
+    """Return the sum of the values of each key."""
+    sums: dict[Any, float] = defaultdict(float)
+    for key, value in pairs:
+        sums[key] += value
+    return sums
 
 
 def _ms(seconds: float) -> str:
@@ -240,27 +238,22 @@ def _machine_for(card: Card) -> Iterator[Machine]:
             simulated_cuda.disable()
         return
     machine, mode = current.machine, current.mode
-    names = ("card", "clock", "computes", "memories", "every_allocation")
-    before = {name: getattr(machine, name) for name in names}
-    handlers = mode.handlers
+    memories = [DeviceMemory(index, 1 << 60) for index in range(len(machine.memories))]
     with ExitStack() as stack:
         if machine.clock is None:
             for timed_mode in timed.modes(machine):
                 stack.enter_context(timed_mode)
-        machine.card, machine.clock, machine.computes = card, Clock(card), False
-        machine.memories = [DeviceMemory(i, 1 << 60) for i in range(len(before["memories"]))]
+        replaced = [
+            (machine, {"card": card, "clock": Clock(card), "computes": False,
+                       "memories": memories, "every_allocation": True}),
+            (mode, {"memories": memories, "handlers": mode.handlers | timed.handlers()}),
+        ]  # fmt: skip
         for allocations in _get_current_dispatch_mode_stack():
             if isinstance(allocations, EveryAllocation):
-                stack.callback(setattr, allocations, "memories", allocations.memories)
-                allocations.memories = machine.memories
-        mode.memories, machine.every_allocation = machine.memories, True
-        mode.handlers = handlers | timed.handlers()
-        try:
-            yield machine
-        finally:
-            for name, value in before.items():
-                setattr(machine, name, value)
-            mode.memories, mode.handlers = machine.memories, handlers
+                replaced.append((allocations, {"memories": memories}))
+        for owner, values in replaced:
+            stack.enter_context(mock.patch.multiple(owner, **values))
+        yield machine
 
 
 @contextmanager
@@ -268,11 +261,8 @@ def _explained() -> Iterator[None]:
     """Run functions without a compiler; add what to do to an error about devices."""
     try:
         # Functions that the program has compiled would try to compile for the GPU.
-        with (
-            torch.compiler.set_stance("force_eager")
-            if "torch._dynamo" in sys.modules
-            else nullcontext()
-        ):
+        has_compiler = "torch._dynamo" in sys.modules
+        with torch.compiler.set_stance("force_eager") if has_compiler else nullcontext():
             yield
     except RuntimeError as error:
         if "same device" in str(error) or "_cuda_" in str(error):

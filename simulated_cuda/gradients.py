@@ -234,17 +234,6 @@ def wrap_backward(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
     return apply_with_devices
 
 
-def wrap_nested_tensor(mode, create: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `NestedTensor.__new__`, which compares the devices of its two tensors in Python."""
-
-    def __new__(cls: type, values: Tensor, offsets: Tensor, **options: Any) -> Any:
-        if thread.backward_depth and offsets is not None:
-            set_device_of_gradient(mode, values, index_of(offsets))
-        return create(cls, values, offsets, **options)
-
-    return __new__
-
-
 def wrap_hook_setup(mode, begin: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the methods that set up a module's backward hooks to store its tensors' device."""
 

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch.autograd.function import BackwardCFunction
 from torch.autograd.graph import saved_tensors_hooks
-from torch.nested._internal.nested_tensor import NestedTensor
 from torch.overrides import _get_current_function_mode_stack, _pop_mode, _push_mode
 from torch.utils._device import DeviceContext
 from torch.utils.hooks import BackwardHook
@@ -39,7 +38,6 @@ from .machine import Machine
 from .mode import EveryAllocation, SimulatedCUDA
 
 _MISSING = object()
-_IMPLEMENTATION_CHOICE = "_default_to_fused_or_foreach"
 
 
 class Installation:
@@ -166,15 +164,12 @@ class Installation:
         self._replace(torch.jit, "trace", unsupported.identity_compiler("torch.jit.trace"))
         self._wrap(torch.autograd.profiler.profile, "__init__", unsupported.wrap_profiler)
         self._wrap(torch, "set_default_tensor_type", cuda_api.wrap_set_default_tensor_type)
-        for name in ("nested_tensor", "as_nested_tensor"):
-            self._wrap(torch.nested, name, lambda function: placement.wrap_factory(mode, function))
         for owner in (torch, torch.utils.dlpack):
             self._wrap(owner, "to_dlpack", inspection.wrap_export)
             self._wrap(owner, "from_dlpack", inspection.wrap_import)
         for name in ("_to_dlpack", "_to_dlpack_versioned"):
             self._wrap(torch._C, name, inspection.wrap_export)
         self._replace(torch.Tensor, "record_stream", lambda tensor, stream: None)
-        self._wrap(torch.Tensor, "set_", lambda set_: storages.wrap_set(mode, set_))
         self._wrap(torch.Tensor, "_make_wrapper_subclass",
                    lambda create: storages.wrap_make_wrapper_subclass(mode, create))  # fmt: skip
         self._wrap(torch.Tensor, "_make_subclass", storages.wrap_make_subclass)
@@ -196,16 +191,15 @@ class Installation:
             (BackwardHook, "setup_output_hook", gradients.wrap_hook_setup),
             (torch.autograd.Function, "apply", gradients.wrap_apply),
             (BackwardCFunction, "apply", gradients.wrap_backward),
-            (NestedTensor, "__new__", gradients.wrap_nested_tensor),
             (saved_tensors_hooks, "__init__", gradients.wrap_saved_tensor_hooks),
         )
         for owner, name, wrapper in hooks:
             self._wrap(owner, name, functools.partial(wrapper, mode))
         for optimizer in training.optimizer_classes():
             self._wrap(optimizer, "_init_group", functools.partial(training.wrap_init_group, mode))
-            module = sys.modules[optimizer.__module__]
-            if hasattr(module, _IMPLEMENTATION_CHOICE):
-                self._wrap(module, _IMPLEMENTATION_CHOICE, training.wrap_implementation_choice)
+            module, name = sys.modules[optimizer.__module__], "_default_to_fused_or_foreach"
+            if hasattr(module, name):
+                self._wrap(module, name, training.wrap_implementation_choice)
         self._wrap(torch.optim.Optimizer, "zero_grad", training.wrap_zero_grad)
 
 

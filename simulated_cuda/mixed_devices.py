@@ -118,10 +118,9 @@ def _check_list(name: str) -> Check:
     """Return the check of a function of several tensors, passed as `f(a, b)` or `f([a, b])`."""
 
     def check(*tensors, **kwargs):
-        nested = len(tensors) == 1 and isinstance(tensors[0], list | tuple)
-        devices = [
-            device_of(x) for x in (tensors[0] if nested else tensors) if isinstance(x, Tensor)
-        ]
+        if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
+            tensors = tensors[0]
+        devices = [device_of(x) for x in tensors if isinstance(x, Tensor)]
         for number, device in enumerate(devices):
             if device != devices[0]:
                 values = {"first": devices[0], "number": number, "device": device}
@@ -178,39 +177,14 @@ def _root_mean_square_norm(input, normalized_shape, weight=None, *args, **kwargs
     check_named("__fused_rms_norm", input=input, weight=weight)
 
 
-def _native_batch_norm(input, weight, bias, running_mean, running_var, *args, **kwargs):
-    check_named(
-        "_native_batch_norm", input=input, weight=weight, bias=bias, running_mean=running_mean,
-        running_var=running_var,
-    )  # fmt: skip
-
-
 def _quantile(input, q, *args, **kwargs):
     if isinstance(q, Tensor) and index_of(q) != index_of(input):
         raise RuntimeError(text("quantile"))
 
 
-def _gradient(input, *args, spacing=None, **kwargs):
-    for step in _as_sequence(spacing):
-        if isinstance(step, Tensor) and index_of(step) != index_of(input):
-            raise RuntimeError(text("gradient", device_of(input), device_of(step)))
-
-
 def _tensor_split(input, sections, *args, **kwargs):
     if isinstance(sections, Tensor) and index_of(sections) != CPU:
         raise RuntimeError(text("tensor_split", device_of(sections)))
-
-
-def _searchsorted(sorted_sequence, input, *args, sorter=None, **kwargs):
-    devices = [device_of(x) for x in (sorter, input) if isinstance(x, Tensor)]
-    if index_of(sorted_sequence) == index_of(input) and len(set(devices)) > 1:
-        raise RuntimeError(text("searchsorted", *devices))
-
-
-def _segment_reduce(data, *args, lengths=None, offsets=None, **kwargs):
-    for name, tensor in (("lengths", lengths), ("offsets", offsets)):
-        if isinstance(tensor, Tensor) and index_of(tensor) != index_of(data):
-            raise RuntimeError(text("segment_reduce", name))
 
 
 def _as_method(name: str, check: Check) -> dict[Callable[..., Any], Check]:
@@ -228,10 +202,6 @@ _CHECKS: dict[Callable[..., Any], Check] = {
     **dict.fromkeys((torch.meshgrid, torch.cartesian_prod), _check_list("meshgrid")),
     torch.block_diag: _check_list("block_diag"),
     torch.linalg.multi_dot: _check_list("multi_dot"),
-    torch.gradient: _gradient,
-    torch.searchsorted: _searchsorted,
-    torch.segment_reduce: _segment_reduce,
-    torch.native_batch_norm: _native_batch_norm,
     **_as_method("cholesky_solve", _check_pair("cholesky_solve")),
     **_as_method("take_along_dim", _check_pair("take_along_dim")),
     **_as_method("quantile", _quantile),

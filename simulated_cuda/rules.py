@@ -127,8 +127,6 @@ _RULES |= {
     **dict.fromkeys(("logical_and", "logical_or", "logical_xor"), _result_on_device_of(0)),
     "soft_margin_loss": _result_on_device_of(0),
     "binary_cross_entropy_with_logits": _result_on_device_of(1),
-    # The argument `dummy` is on no GPU.
-    "_nested_view_from_jagged": lambda func, args, kwargs: index_of(args[0]),
 }
 
 

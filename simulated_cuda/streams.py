@@ -102,11 +102,9 @@ class Event:
     operations run on the CPU.
     """
 
-    def __init__(
-        self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False,
-        interprocess: bool = False,
-    ) -> None:  # fmt: skip
-        self.enable_timing = enable_timing
+    def __init__(self, *args: Any, enable_timing: bool = False, **options: Any) -> None:
+        # The first argument of torch.cuda.Event is enable_timing, that of torch.Event is a device.
+        self.enable_timing = enable_timing or args[:1] == (True,)
         self.recorded: float | None = None
 
     def record(self, stream: Stream | None = None) -> None:
@@ -143,16 +141,6 @@ class Event:
         return f"<torch.cuda.Event {'uninitialized' if self.recorded is None else 'recorded'}>"
 
 
-class CudaEvent(Event):
-    """An event with the arguments of `torch.cuda.Event`."""
-
-    def __init__(
-        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False,
-        external: bool = False,
-    ) -> None:  # fmt: skip
-        super().__init__(enable_timing=enable_timing)
-
-
 def current_key(device_index: int) -> int:
     """Return 0 for the default stream of a device, or a number for another current stream."""
     stream = _current.by_device.get(device_index)
@@ -172,18 +160,6 @@ def _delay(stream: Stream | None, until: float) -> None:
     """Let later work of a stream start at this time or later."""
     if (queue := _queue(stream)) is not None:
         queue.ready = max(queue.ready, until)
-
-
-class StreamContext(contextlib.ExitStack):
-    """`with torch.cuda.stream(stream)`; None changes nothing."""
-
-    def __init__(self, stream: Stream | None) -> None:
-        super().__init__()
-        self.stream = stream
-
-    def __enter__(self) -> None:
-        if self.stream is not None:
-            self.enter_context(self.stream)
 
 
 def replacements(machine: Machine) -> dict[str, Any]:
@@ -208,9 +184,9 @@ def replacements(machine: Machine) -> dict[str, Any]:
 
     return {
         "Stream": Stream,
-        "Event": CudaEvent,
-        "StreamContext": StreamContext,
-        "stream": lambda stream: StreamContext(stream),
+        "Event": Event,
+        "StreamContext": lambda stream: stream or contextlib.nullcontext(),
+        "stream": lambda stream: stream or contextlib.nullcontext(),
         "current_stream": current_stream,
         "default_stream": default_stream,
         "set_stream": set_stream,

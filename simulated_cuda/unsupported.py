@@ -14,7 +14,6 @@ import torch
 from . import messages, settings
 
 _NAMES = settings.table("functions")["not_simulated"]
-_LIBRARIES = next(row["advice"] for row in _NAMES if row["owner"] == "torch.backends.cuda")
 
 
 def replacements() -> dict[str, Callable[..., Any]]:
@@ -40,13 +39,9 @@ def other_replacements() -> list[tuple[object, str, Any]]:
             for name in row["names"]
             if row["owner"] != "torch.cuda" and hasattr(owner, name)
         ]
-    plans = torch.backends.cuda.cuFFTPlanCache
-    for name in ("size", "max_size"):
-        refuse = _refusal(f"torch.backends.cuda.cufft_plan_cache.{name}", _LIBRARIES)
-        found.append((plans, name, property(refuse, refuse)))
     return [
         *found,
-        (plans, "clear", lambda cache: None),
+        (torch.backends.cuda.cuFFTPlanCache, "clear", lambda cache: None),
         # Creating a function is allowed: PyTorch compiles it in the first call.
         (torch.cuda.jiterator._JittedFunction, "__call__",
          _refusal("torch.cuda.jiterator", messages.text("jiterator"))),
