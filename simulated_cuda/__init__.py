@@ -2,8 +2,8 @@
 
 `device="cuda"` works, and mistakes raise the same errors as on CUDA. All operations run on the CPU;
 only the devices of tensors and their memory are simulated. Tensors report their device, operations
-on mixed devices raise CUDA's errors, and a full device raises `torch.OutOfMemoryError`. The time of
-a GPU is modelled with `enable(gpu="T4")`, or by `estimate`.
+on mixed devices raise CUDA's errors, and a full device raises `torch.OutOfMemoryError`. Timings are
+not those of a GPU.
 
     import simulated_cuda
     simulated_cuda.enable()
@@ -47,13 +47,9 @@ def _installation() -> Installation | None:
 
 
 def enable(
-    devices: int = 1,
-    memory: int | None = None,
-    *,
-    gpu: str | Card | None = None,
-    over_real: bool = False,
-    every_allocation: bool = False,
-) -> None:
+    devices: int = 1, memory: int | None = None, *, gpu: str | Card | None = None,
+    over_real: bool = False, every_allocation: bool = False,
+) -> None:  # fmt: skip
     """Simulate CUDA devices in this thread and in threads that start later.
 
     A second call with the same arguments does nothing. A call with other arguments starts a new
@@ -73,8 +69,6 @@ def enable(
         RuntimeError: if there is a real CUDA device and `over_real` is not set.
         ValueError: if `devices` or `memory` is less than one, or no card has this name.
     """
-    import torch  # noqa: F401  # first: in child processes, this import enables the simulation
-
     from .machine import Machine
 
     card = None if gpu is None else find_card(gpu)
@@ -86,6 +80,7 @@ def enable(
 def _install(machine: Machine, over_real: bool) -> None:
     import torch
 
+    from . import messages
     from .installation import Installation
 
     current = _installation()
@@ -94,19 +89,11 @@ def _install(machine: Machine, over_real: bool) -> None:
             return
         disable()
     if torch.cuda.is_available() and not over_real:
-        raise RuntimeError(
-            f"This machine has a real GPU, {torch.cuda.get_device_name(0)}, and the simulated GPU "
-            "is off by default here. To use the simulated GPU anyway, call "
-            "simulated_cuda.enable(over_real=True), or hide the real GPU with the environment "
-            'variable CUDA_VISIBLE_DEVICES="".'
-        )
+        raise RuntimeError(messages.text("real_gpu", torch.cuda.get_device_name(0)))
     version = ".".join(torch.__version__.split(".")[:2])
     if version not in TESTED_TORCH:
-        warnings.warn(
-            f"The simulated GPU was tested with torch {', '.join(TESTED_TORCH)}; this is torch "
-            f"{torch.__version__}. Some device checks and messages may differ from CUDA's.",
-            stacklevel=2,
-        )
+        values = ", ".join(TESTED_TORCH), torch.__version__
+        warnings.warn(messages.text("untested_version", *values), stacklevel=2)
     installation = Installation(machine)
     installation.install()
     setattr(torch, _INSTALLATION_ATTRIBUTE, installation)
@@ -126,23 +113,29 @@ def is_enabled() -> bool:
 
 
 @contextmanager
-def simulated(devices: int = 1, memory: int | None = None, **options: Any) -> Iterator[None]:
+def simulated(
+    devices: int = 1, memory: int | None = None, *, gpu: str | Card | None = None,
+    over_real: bool = False, every_allocation: bool = False,
+) -> Iterator[None]:  # fmt: skip
     """Simulate CUDA devices inside a `with` block. See `enable` for the arguments."""
-    enable(devices, memory, **options)
+    enable(devices, memory, gpu=gpu, over_real=over_real, every_allocation=every_allocation)
     try:
         yield
     finally:
         disable()
 
 
-def estimate(function: Callable[..., Any], *args: Any, gpu: str | Card, **options: Any) -> Estimate:
-    """Return the modelled time and memory of `function(*args, **options)` on a card.
+def estimate(
+    function: Callable[..., Any], *args: Any, gpu: str | Card, launch_us: float | None = None,
+    **kwargs: Any,
+) -> Estimate:  # fmt: skip
+    """Return the modelled time and memory of `function(*args, **kwargs)` on a card.
 
     Nothing is computed. See `simulated_cuda.estimates.estimate` for the arguments and the errors.
     """
     from .estimates import estimate
 
-    return estimate(function, *args, gpu=gpu, **options)
+    return estimate(function, *args, gpu=gpu, launch_us=launch_us, **kwargs)
 
 
 def count_waits() -> Waits:

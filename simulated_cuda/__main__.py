@@ -3,15 +3,16 @@
 import argparse
 import runpy
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import simulated_cuda
 
 from . import missing_moves, settings
-from .cards import Card
+from .cards import find_card
 
 _DESCRIPTION = "Run a Python program with simulated GPUs, in this process and its child processes."
 _EXAMPLES = """examples:
@@ -28,29 +29,21 @@ def _parser() -> argparse.ArgumentParser:
         "python -m simulated_cuda", description=_DESCRIPTION, epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument("--gpus", type=int, default=1, metavar="N", help="number of GPUs")
-    parser.add_argument(
-        "--memory", type=_size, metavar="SIZE",
-        help="memory of each GPU, such as 16GiB (default: 8GiB, or that of the card)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--gpu",
-        type=_card,
-        metavar="CARD",
-        help="model this card, such as T4 or H100, and print the modelled cost of a training step",
-    )
-    parser.add_argument(
-        "--timeline",
-        type=Path,
-        metavar="FILE.json",
-        help="with --gpu: write the last steps as a trace for Perfetto, and as a picture, FILE.svg",
-    )
-    parser.add_argument(
-        "--launch-us",
-        type=float,
-        metavar="N",
-        help="with --gpu: microseconds that the CPU takes to launch an operation",
-    )
+    options = {
+        "--gpus": (int, "N", "number of GPUs"),
+        "--memory": (_reporting(settings.parse_size), "SIZE",
+                     "memory of each GPU, such as 16GiB (default: 8GiB, or that of the card)"),
+        "--gpu": (_reporting(find_card), "CARD",
+                  "model this card, such as T4 or H100, and print the modelled cost of a training "
+                  "step"),
+        "--timeline": (Path, "FILE.json",
+                       "with --gpu: write the last steps as a trace for Perfetto, and as a "
+                       "picture, FILE.svg"),
+        "--launch-us": (float, "N",
+                        "with --gpu: microseconds that the CPU takes to launch an operation"),
+    }  # fmt: skip
+    for name, (convert, metavar, text) in options.items():
+        parser.add_argument(name, type=convert, metavar=metavar, help=text)
     parser.add_argument(
         "--find-missing-moves", action="store_true",
         help="remove each move, such as .to(device), from the given files and folders in turn, "
@@ -60,21 +53,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-m", dest="module", action="store_true", help="run a module")
     parser.add_argument("program", help="the script, or the module after -m")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the program")
+    parser.set_defaults(gpus=1)
     return parser
 
 
-def _size(text: str) -> int:
-    try:
-        return settings.parse_size(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+def _reporting(convert: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return the same conversion, with messages that argparse prints."""
 
+    def checked(text: str) -> Any:
+        try:
+            return convert(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
 
-def _card(text: str) -> Card:
-    try:
-        return simulated_cuda.find_card(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    return checked
 
 
 @contextmanager

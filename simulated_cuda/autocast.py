@@ -6,41 +6,24 @@ runs an operation in full precision, this module converts its arguments; if only
 autocast is off (aten/src/ATen/autocast_mode.h and autocast_mode.cpp).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch.utils._pytree import tree_map
 
-from . import settings
-
-_OWNERS = (torch, torch.Tensor, F, torch.special, torch.linalg, torch._C._nn, torch.nn.init)
+from . import messages, settings
+from .device_tags import functions_named
 
 _NAMES = settings.table("functions")["autocast"]
 
 
-def _functions(names: Iterable[str]) -> frozenset[Callable[..., Any]]:
-    """Return PyTorch's functions and methods with these names."""
-    return frozenset(
-        getattr(owner, name) for owner in _OWNERS for name in names if hasattr(owner, name)
-    )
-
-
-FULL_PRECISION = _functions(_NAMES["full_precision"])
-UNCHANGED = _functions(_NAMES["full_precision_on_cpu_only"]) - FULL_PRECISION
+FULL_PRECISION = functions_named(_NAMES["full_precision"])
+UNCHANGED = functions_named(_NAMES["full_precision_on_cpu_only"]) - FULL_PRECISION
 RECURRENT = frozenset(getattr(torch._VF, name) for name in _NAMES["recurrent"])
-CONVERTED_BACK = _functions(_NAMES["converted_back"])
-_UNSAFE = _functions(["binary_cross_entropy"])
-_UNSAFE_TEXT = (
-    "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
-    "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
-    "In this case, combine the two layers using "
-    "torch.nn.functional.binary_cross_entropy_with_logits\n"
-    "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
-    "safe to autocast."
-)
+CONVERTED_BACK = functions_named(_NAMES["converted_back"])
+_UNSAFE = functions_named(["binary_cross_entropy"])
 
 
 # Whether autocast was ever enabled. Until then, operations skip the autocast check.
@@ -74,7 +57,7 @@ def run(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         finally:
             torch.set_autocast_enabled("cpu", True)
     if func in _UNSAFE:
-        raise RuntimeError(_UNSAFE_TEXT)
+        raise RuntimeError(messages.text("binary_cross_entropy"))
     if func in UNCHANGED:
         return func(*args, **kwargs)
     if func in RECURRENT:

@@ -59,10 +59,9 @@ class Card:
 @cache
 def load_cards() -> dict[str, Card]:
     """Return the cards of `cards.toml`, by name."""
-    entries = table("cards")
     return {
         name: Card(name=name, **{**entry, "capability": tuple(entry["capability"])})
-        for name, entry in entries.items()
+        for name, entry in table("cards").items()
     }
 
 

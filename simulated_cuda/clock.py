@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from .cards import Card
-from .kernel_time import compute_seconds, kernel_seconds, load_constants, memory_seconds
+from .kernel_time import compute_seconds, kernel_seconds, memory_seconds
+from .settings import table
 from .waits import user_line
 from .work import Work
 
@@ -72,7 +73,7 @@ class Clock:
     _launching: Span | None = None  # without a pause since its start
 
     def __post_init__(self) -> None:
-        self._constants = load_constants()
+        self._constants = table("clock_constants")
         self.launch_seconds = self.launch_seconds or 1e-6 * self._constants["launch_us"]
 
     def queue(self, device: int, stream: Any = 0) -> Queue:

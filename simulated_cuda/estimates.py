@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
+from unittest import mock
 
 import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
+from . import messages
 from .borrowed import borrowed
 from .cards import GIB, Card, find_card
 from .clock import Clock, Span
-from .kernel_time import load_constants
 from .machine import Machine
 from .memory import DeviceMemory
+from .settings import table
 from .timeline import Timeline
 
 # What CUDA's context and the libraries' workspaces take, in addition to tensors.
@@ -71,11 +73,9 @@ class Estimate:
 
         The peak is that of the precision in which most of the arithmetic is done.
         """
-        flops: dict[str, float] = defaultdict(float)
-        for span in self.kernels:
-            flops[span.work.precision] += span.work.flops
         if not self.flops:
             return 0.0
+        flops = _sums((span.work.precision, span.work.flops) for span in self.kernels)
         peak = 1e12 * self.card.peak_tflops(max(flops, key=flops.get))
         return self.flops / self.seconds / peak
 
@@ -86,29 +86,22 @@ class Estimate:
             return "copies"
         if self.cpu_seconds > self.gpu_seconds:
             return "launches"
-        seconds: dict[str, float] = defaultdict(float)
         model = Clock(self.card)
-        for span in self.kernels:
-            seconds[model.limit_of(span.work)] += span.seconds
+        seconds = _sums((model.limit_of(span.work), span.seconds) for span in self.kernels)
         return max(seconds, key=seconds.get, default="launches")
 
     def most_expensive(self, count: int = 5) -> list[tuple[str, int, float]]:
         """Return name, number of launches and seconds of the operations with the largest sums."""
-        totals: dict[str, list[float]] = defaultdict(lambda: [0, 0.0])
-        for span in self.kernels:
-            totals[span.name][0] += 1
-            totals[span.name][1] += span.seconds
-        rows = [(name, int(number), seconds) for name, (number, seconds) in totals.items()]
+        counts = Counter(span.name for span in self.kernels)
+        seconds = _sums((span.name, span.seconds) for span in self.kernels)
+        rows = [(name, number, seconds[name]) for name, number in counts.items()]
         return sorted(rows, key=lambda row: -row[2])[:count]
 
     @property
     def copy_seconds(self) -> float:
         """The time of the copies in the direction with more of them."""
-        seconds: dict[str, float] = defaultdict(float)
-        for span in self.spans:
-            if span.row.startswith("copy"):
-                seconds[span.row] += span.seconds
-        return max(seconds.values(), default=0.0)
+        copies = (span for span in self.spans if span.row.startswith("copy"))
+        return max(_sums((span.row, span.seconds) for span in copies).values(), default=0.0)
 
     def timeline(self) -> Timeline:
         """Return a picture of the call, for a notebook or for `save("trace.json")`."""
@@ -124,10 +117,10 @@ class Estimate:
         return summary(self)
 
 
-def summary(estimate: Estimate, what: str = "call") -> str:
+def summary(e: Estimate, what: str = "call") -> str:
     """Return the estimate as text of several lines; `what` is what it is about."""
-    e, card = estimate, estimate.card
-    errors = load_constants()["errors"]
+    card = e.card
+    errors = table("clock_constants")["errors"]
     if e.limit == "copies":
         reason = f"copies between the CPU and the GPU, which take {_ms(e.copy_seconds)}"
     elif e.limit == "launches":
@@ -152,14 +145,20 @@ def summary(estimate: Estimate, what: str = "call") -> str:
         lines.append(
             f"  kernels   {name}: {count} launches, {_ms(seconds)}, {share:.0%} of the GPU's time"
         )
-    by_line: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0])
-    for span in e.waits:
-        entry = by_line[span.line, span.name]
-        entry[0] += 1
-        entry[1] += span.seconds
-    for (line, name), (count, seconds) in sorted(by_line.items(), key=lambda x: -x[1][1])[:5]:
-        lines.append(f"  waits     {line}: {name}, {count} times, {_ms(seconds)} in total")
+    counts = Counter((span.line, span.name) for span in e.waits)
+    waits = _sums(((span.line, span.name), span.seconds) for span in e.waits)
+    for (line, name), seconds in sorted(waits.items(), key=lambda item: -item[1])[:5]:
+        times = counts[line, name]
+        lines.append(f"  waits     {line}: {name}, {times} times, {_ms(seconds)} in total")
     return "\n".join(lines)
+
+
+def _sums(pairs: Iterable[tuple[Any, float]]) -> dict[Any, float]:
+    """Return the sum of the values of each key."""
+    sums: dict[Any, float] = defaultdict(float)
+    for key, value in pairs:
+        sums[key] += value
+    return sums
 
 
 def _ms(seconds: float) -> str:
@@ -202,11 +201,7 @@ def estimate(
                 function(*args, **kwargs)
                 parts.append(measured(machine, start, start_cpu))
     if not parts[-1].kernels:
-        raise ValueError(
-            f"{function!r} ran nothing on the GPU. `estimate` treats tensors, modules and "
-            "optimizers as if they were on the GPU if they are arguments, attributes or "
-            "variables of the function: pass them as arguments."
-        )
+        raise ValueError(messages.text("nothing_estimated", function))
     return replace(parts[-1], seconds=sum(part.seconds for part in parts) / len(parts))
 
 
@@ -242,17 +237,21 @@ def _machine_for(card: Card) -> Iterator[Machine]:
             simulated_cuda.disable()
         return
     machine, mode = current.machine, current.mode
+    memories = [DeviceMemory(index, 1 << 60) for index in range(len(machine.memories))]
     with ExitStack() as stack:
         if machine.clock is None:
             for timed_mode in timed.modes(machine):
                 stack.enter_context(timed_mode)
-        memories = [DeviceMemory(index, 1 << 60) for index in range(len(machine.memories))]
-        new = {"card": card, "clock": Clock(card), "computes": False, "memories": memories,
-               "every_allocation": True, "handlers": mode.handlers | timed.handlers()}  # fmt: skip
-        for owner in (machine, mode, *_get_current_dispatch_mode_stack()):
-            for name in new.keys() & vars(owner).keys():
-                stack.callback(setattr, owner, name, getattr(owner, name))
-                setattr(owner, name, new[name])
+        replaced = [
+            (machine, {"card": card, "clock": Clock(card), "computes": False,
+                       "memories": memories, "every_allocation": True}),
+            (mode, {"memories": memories, "handlers": mode.handlers | timed.handlers()}),
+        ]  # fmt: skip
+        for allocations in _get_current_dispatch_mode_stack():
+            if isinstance(allocations, EveryAllocation):
+                replaced.append((allocations, {"memories": memories}))
+        for owner, values in replaced:
+            stack.enter_context(mock.patch.multiple(owner, **values))
         yield machine
 
 
@@ -261,18 +260,10 @@ def _explained() -> Iterator[None]:
     """Run functions without a compiler; add what to do to an error about devices."""
     try:
         # Functions that the program has compiled would try to compile for the GPU.
-        with (
-            torch.compiler.set_stance("force_eager")
-            if "torch._dynamo" in sys.modules
-            else nullcontext()
-        ):
+        has_compiler = "torch._dynamo" in sys.modules
+        with torch.compiler.set_stance("force_eager") if has_compiler else nullcontext():
             yield
     except RuntimeError as error:
         if "same device" in str(error) or "_cuda_" in str(error):
-            error.add_note(
-                "In `simulated_cuda.estimate`, tensors that the function gets from outside are on "
-                "the GPU, and new tensors are where they are created: write device=x.device, or "
-                "create tensors for the CPU in the function. Objects that `estimate` cannot find, "
-                "such as those in the attributes of an iterator, are passed as arguments."
-            )
+            error.add_note(messages.text("estimate_note"))
         raise

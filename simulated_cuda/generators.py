@@ -8,16 +8,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from torch import _VF
 
 from . import settings
-from .device_tags import CPU, device_at
+from .device_tags import CPU, device_at, functions_named
 from .machine import Machine
 
 _RealGenerator = torch.Generator
 
-_OWNERS = (torch, torch.Tensor, F, _VF, torch.nn.init)
 # Random functions with a `device` argument.
 FACTORIES = frozenset({
     torch.rand, torch.randn, torch.randint, torch.randperm, torch.normal, torch.rand_like,
@@ -69,11 +66,7 @@ def use_default_generator(machine: Machine, device_index: int) -> Iterator[None]
 
 def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     """Return the handlers for random operations on a simulated device."""
-    functions = {
-        getattr(owner, name) for owner in _OWNERS for name in settings.table("functions")["random"]
-        if hasattr(owner, name)
-    }  # fmt: skip
-    return dict.fromkeys(functions, _draw)
+    return dict.fromkeys(functions_named(settings.table("functions")["random"]), _draw)
 
 
 def _draw(mode, func, args, kwargs, device_index):

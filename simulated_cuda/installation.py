@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch.autograd.function import BackwardCFunction
 from torch.autograd.graph import saved_tensors_hooks
-from torch.nested._internal.nested_tensor import NestedTensor
 from torch.overrides import _get_current_function_mode_stack, _pop_mode, _push_mode
 from torch.utils._device import DeviceContext
 from torch.utils.hooks import BackwardHook
@@ -24,8 +23,10 @@ from . import (
     generators,
     gradients,
     inspection,
+    messages,
     placement,
     processes,
+    settings,
     storages,
     streams,
     timed,
@@ -37,14 +38,6 @@ from .machine import Machine
 from .mode import EveryAllocation, SimulatedCUDA
 
 _MISSING = object()
-_IMPLEMENTATION_CHOICE = "_default_to_fused_or_foreach"
-# The tensor types of torch.cuda, such as torch.cuda.FloatTensor.
-_TYPES = {
-    "FloatTensor": torch.float32, "DoubleTensor": torch.float64, "HalfTensor": torch.float16,
-    "BFloat16Tensor": torch.bfloat16, "ByteTensor": torch.uint8, "CharTensor": torch.int8,
-    "ShortTensor": torch.int16, "IntTensor": torch.int32, "LongTensor": torch.int64,
-    "BoolTensor": torch.bool,
-}  # fmt: skip
 
 
 class Installation:
@@ -97,10 +90,8 @@ class Installation:
 
     def _wrap(self, owner: object, name: str, wrapper: Callable[..., Any]) -> None:
         if not hasattr(owner, name):
-            raise RuntimeError(
-                f"{owner!r} has no attribute {name!r}, which the simulated GPU replaces. It does "
-                f"not support torch {torch.__version__}; install a version that it was tested with."
-            )
+            values = owner, name, torch.__version__
+            raise RuntimeError(messages.text("missing_attribute", *values))
         self._replace(owner, name, wrapper(getattr(owner, name)))
 
     def _wrap_default_device_mode(self, set_default: Callable[..., Any]) -> Callable[..., Any]:
@@ -143,8 +134,8 @@ class Installation:
                 if hasattr(module, name):
                     self._replace(module, name, _distinct(module, name, replacement))
         self._replace(torch.cuda, "_lazy_init", processes.lazy_init_replacement(machine))
-        for name, dtype in _TYPES.items():
-            self._replace(torch.cuda, name, cuda_api.tensor_type(dtype, name))
+        for name, dtype in settings.table("functions")["tensor_types"].items():
+            self._replace(torch.cuda, name, cuda_api.tensor_type(getattr(torch, dtype), name))
         for name in ("range_push", "range_pop", "mark"):
             self._replace(torch.cuda.nvtx, name, lambda *args, **kwargs: 0)
         for name in ("start", "stop"):
@@ -173,15 +164,12 @@ class Installation:
         self._replace(torch.jit, "trace", unsupported.identity_compiler("torch.jit.trace"))
         self._wrap(torch.autograd.profiler.profile, "__init__", unsupported.wrap_profiler)
         self._wrap(torch, "set_default_tensor_type", cuda_api.wrap_set_default_tensor_type)
-        for name in ("nested_tensor", "as_nested_tensor"):
-            self._wrap(torch.nested, name, lambda function: placement.wrap_factory(mode, function))
         for owner in (torch, torch.utils.dlpack):
             self._wrap(owner, "to_dlpack", inspection.wrap_export)
             self._wrap(owner, "from_dlpack", inspection.wrap_import)
         for name in ("_to_dlpack", "_to_dlpack_versioned"):
             self._wrap(torch._C, name, inspection.wrap_export)
         self._replace(torch.Tensor, "record_stream", lambda tensor, stream: None)
-        self._wrap(torch.Tensor, "set_", lambda set_: storages.wrap_set(mode, set_))
         self._wrap(torch.Tensor, "_make_wrapper_subclass",
                    lambda create: storages.wrap_make_wrapper_subclass(mode, create))  # fmt: skip
         self._wrap(torch.Tensor, "_make_subclass", storages.wrap_make_subclass)
@@ -203,16 +191,15 @@ class Installation:
             (BackwardHook, "setup_output_hook", gradients.wrap_hook_setup),
             (torch.autograd.Function, "apply", gradients.wrap_apply),
             (BackwardCFunction, "apply", gradients.wrap_backward),
-            (NestedTensor, "__new__", gradients.wrap_nested_tensor),
             (saved_tensors_hooks, "__init__", gradients.wrap_saved_tensor_hooks),
         )
         for owner, name, wrapper in hooks:
             self._wrap(owner, name, functools.partial(wrapper, mode))
         for optimizer in training.optimizer_classes():
             self._wrap(optimizer, "_init_group", functools.partial(training.wrap_init_group, mode))
-            module = sys.modules[optimizer.__module__]
-            if hasattr(module, _IMPLEMENTATION_CHOICE):
-                self._wrap(module, _IMPLEMENTATION_CHOICE, training.wrap_implementation_choice)
+            module, name = sys.modules[optimizer.__module__], "_default_to_fused_or_foreach"
+            if hasattr(module, name):
+                self._wrap(module, name, training.wrap_implementation_choice)
         self._wrap(torch.optim.Optimizer, "zero_grad", training.wrap_zero_grad)
 
 

@@ -7,27 +7,19 @@ measurements, and `docs/the_clock.md` shows how well they predict others.
 from __future__ import annotations
 
 import math
-import tomllib
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from .cards import Card
+from .settings import table
 from .work import Work
 
 Constants = dict[str, Any]
 _MIB = 1 << 20
 
 
-@cache
-def load_constants() -> Constants:
-    """Return the fitted constants."""
-    return tomllib.loads(Path(__file__).with_name("clock_constants.toml").read_text("utf-8"))
-
-
 def kernel_seconds(work: Work, card: Card, constants: Constants | None = None) -> float:
     """Return the modelled time of a kernel on a card in seconds, without its launch by the CPU."""
-    constants = constants or load_constants()
+    constants = constants or table("clock_constants")
     parts = [memory_seconds(work, card, constants), *compute_seconds(work, card, constants)]
     largest = max(parts)
     # Memory, cache and arithmetic overlap, but not perfectly.

@@ -85,7 +85,7 @@ class Machine:
     def touch(self) -> None:
         """Initialize the devices; raise CUDA's error in a process forked after their first use."""
         if self.forked:
-            raise RuntimeError(messages.FORKED)
+            raise RuntimeError(messages.text("forked"))
         self.initialized = True
 
     def resolve(self, device: object) -> int | None:

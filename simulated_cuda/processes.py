@@ -61,11 +61,7 @@ def lazy_init_replacement(machine: Machine) -> Callable[[], None]:
         # Python code that calls `_lazy_init` only initializes CUDA. If C++ code is the caller, this
         # frame is the Python code that called it, which does not contain the name.
         if "_lazy_init" not in caller.f_code.co_names:
-            raise messages.not_simulated(
-                f"the call at {caller.f_code.co_filename}:{caller.f_lineno}",
-                "It would reach the CUDA driver. If it runs in a thread that was started before "
-                "simulated_cuda.enable(), call enable() first; otherwise skip it when "
-                "simulated_cuda.is_enabled() is true.",
-            )
+            place = f"the call at {caller.f_code.co_filename}:{caller.f_lineno}"
+            raise messages.not_simulated(place, messages.text("driver_call"))
 
     return _lazy_init

@@ -124,14 +124,11 @@ def run(operation: Any, args: tuple, kwargs: dict[str, Any], memories: Sequence[
     if not tensors and isinstance(results, Tensor) and results.numel() <= limit:
         return operation(*args, **kwargs)
     is_tuple = isinstance(results, tuple)
-    returned = []
-    for item, declared in zip(
-        results if is_tuple else [results], operation._schema.returns, strict=is_tuple
-    ):
+    items, returned = results if is_tuple else [results], []
+    for item, declared in zip(items, operation._schema.returns, strict=is_tuple):
         written = declared.alias_info is not None and declared.alias_info.is_write
-        returned.append(
-            _written(operation, declared, args, kwargs) if written else _real(item, name)
-        )
+        value = _written(operation, declared, args, kwargs) if written else _real(item, name)
+        returned.append(value)
     return tuple(returned) if is_tuple else returned[0]
 
 

@@ -7,7 +7,8 @@ import threading
 import time
 from typing import Any
 
-from . import waits
+from . import messages, waits
+from .clock import Queue
 from .device_tags import device_at
 from .machine import Machine
 
@@ -26,10 +27,7 @@ _default: dict[int, Stream] = {}
 
 def _machine() -> Machine:
     if not _machines:
-        raise RuntimeError(
-            "The simulated GPU is off. Call simulated_cuda.enable() before you create streams and "
-            "events."
-        )
+        raise RuntimeError(messages.text("streams_are_off"))
     return _machines[-1]
 
 
@@ -52,8 +50,8 @@ class Stream:
 
     def query(self) -> bool:
         """Return whether all work is complete; without a clock it always is."""
-        clock = _machine().clock
-        return clock is None or clock.poll() >= clock.queue(self.device_index, self.stream_id).ready
+        queue = _queue(self)
+        return queue is None or _machine().clock.poll() >= queue.ready
 
     def is_capturing(self) -> bool:
         """Return False: CUDA graphs are not simulated."""
@@ -67,9 +65,8 @@ class Stream:
 
     def wait_stream(self, stream: Stream) -> None:
         """Let later work of this stream wait for the work that `stream` has now."""
-        if (clock := _machine().clock) is not None:
-            own = clock.queue(self.device_index, self.stream_id)
-            own.ready = max(own.ready, clock.queue(stream.device_index, stream.stream_id).ready)
+        if (queue := _queue(stream)) is not None:
+            _delay(self, queue.ready)
 
     def wait_event(self, event: Event) -> None:
         """Let later work of this stream wait for an event."""
@@ -98,14 +95,6 @@ class Stream:
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
 
 
-class ExternalStream(Stream):
-    """A stream that another library created; `stream_ptr` is its address."""
-
-    def __init__(self, stream_ptr: int, device: Any = None, **kwargs: Any) -> None:
-        super().__init__(device)
-        self.cuda_stream = self.stream_id = self.native_handle = stream_ptr
-
-
 class Event:
     """A point in a stream.
 
@@ -113,22 +102,18 @@ class Event:
     operations run on the CPU.
     """
 
-    def __init__(
-        self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False,
-        interprocess: bool = False,
-    ) -> None:  # fmt: skip
-        self.enable_timing = enable_timing
+    def __init__(self, *args: Any, enable_timing: bool = False, **options: Any) -> None:
+        # The first argument of torch.cuda.Event is enable_timing, that of torch.Event is a device.
+        self.enable_timing = enable_timing or args[:1] == (True,)
         self.recorded: float | None = None
 
     def record(self, stream: Stream | None = None) -> None:
         """Store the time at which the stream reaches this event."""
-        machine = _machine()
-        if machine.clock is None:
+        queue = _queue(stream)
+        if queue is None:
             self.recorded = time.perf_counter()
-            return
-        index = machine.current if stream is None else stream.device_index
-        key = current_key(index) if stream is None else stream.stream_id
-        self.recorded = max(machine.clock.now, machine.clock.queue(index, key).ready)
+        else:
+            self.recorded = max(_machine().clock.now, queue.ready)
 
     def query(self) -> bool:
         """Return whether all work before the event is complete; without a clock it always is."""
@@ -142,12 +127,7 @@ class Event:
 
     def wait(self, stream: Stream | None = None) -> None:
         """Let later work of a stream, by default the current one, wait for this event."""
-        machine = _machine()
-        if machine.clock is not None:
-            index = machine.current if stream is None else stream.device_index
-            key = current_key(index) if stream is None else stream.stream_id
-            queue = machine.clock.queue(index, key)
-            queue.ready = max(queue.ready, self.recorded or 0.0)
+        _delay(stream, self.recorded or 0.0)
 
     def elapsed_time(self, end_event: Event) -> float:
         """Return the milliseconds between two recorded events; raise ValueError as PyTorch does."""
@@ -161,32 +141,25 @@ class Event:
         return f"<torch.cuda.Event {'uninitialized' if self.recorded is None else 'recorded'}>"
 
 
-class CudaEvent(Event):
-    """An event with the arguments of `torch.cuda.Event`."""
-
-    def __init__(
-        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False,
-        external: bool = False,
-    ) -> None:  # fmt: skip
-        super().__init__(enable_timing=enable_timing)
-
-
 def current_key(device_index: int) -> int:
     """Return 0 for the default stream of a device, or a number for another current stream."""
     stream = _current.by_device.get(device_index)
     return stream.stream_id if stream is not None else 0
 
 
-class StreamContext(contextlib.ExitStack):
-    """`with torch.cuda.stream(stream)`; None changes nothing."""
+def _queue(stream: Stream | None) -> Queue | None:
+    """Return a stream's queue, by default that of the current stream; None without a clock."""
+    machine = _machine()
+    if machine.clock is None:
+        return None
+    index = machine.current if stream is None else stream.device_index
+    return machine.clock.queue(index, current_key(index) if stream is None else stream.stream_id)
 
-    def __init__(self, stream: Stream | None) -> None:
-        super().__init__()
-        self.stream = stream
 
-    def __enter__(self) -> None:
-        if self.stream is not None:
-            self.enter_context(self.stream)
+def _delay(stream: Stream | None, until: float) -> None:
+    """Let later work of a stream start at this time or later."""
+    if (queue := _queue(stream)) is not None:
+        queue.ready = max(queue.ready, until)
 
 
 def replacements(machine: Machine) -> dict[str, Any]:
@@ -211,12 +184,10 @@ def replacements(machine: Machine) -> dict[str, Any]:
 
     return {
         "Stream": Stream,
-        "ExternalStream": ExternalStream,
-        "Event": CudaEvent,
-        "StreamContext": StreamContext,
-        "stream": lambda stream: StreamContext(stream),
+        "Event": Event,
+        "StreamContext": lambda stream: stream or contextlib.nullcontext(),
+        "stream": lambda stream: stream or contextlib.nullcontext(),
         "current_stream": current_stream,
         "default_stream": default_stream,
         "set_stream": set_stream,
-        "get_stream_from_external": ExternalStream,
     }

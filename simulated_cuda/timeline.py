@@ -101,8 +101,7 @@ class Timeline:
                          f'<text x="{x + 20}" y="{y + 12}">{text}</text>')  # fmt: skip
         return "".join([*parts, "</svg>"])
 
-    def _repr_html_(self) -> str:
-        return self._repr_svg_()
+    _repr_html_ = _repr_svg_
 
     def _description(self, seconds: float) -> str:
         texts = []

@@ -14,7 +14,6 @@ import torch
 from . import messages, settings
 
 _NAMES = settings.table("functions")["not_simulated"]
-_LIBRARIES = next(row["advice"] for row in _NAMES if row["owner"] == "torch.backends.cuda")
 
 
 def replacements() -> dict[str, Callable[..., Any]]:
@@ -40,23 +39,13 @@ def other_replacements() -> list[tuple[object, str, Any]]:
             for name in row["names"]
             if row["owner"] != "torch.cuda" and hasattr(owner, name)
         ]
-    plans = torch.backends.cuda.cuFFTPlanCache
-    for name in ("size", "max_size"):
-        refuse = _refusal(f"torch.backends.cuda.cufft_plan_cache.{name}", _LIBRARIES)
-        found.append((plans, name, property(refuse, refuse)))
     return [
         *found,
-        (plans, "clear", lambda cache: None),
+        (torch.backends.cuda.cuFFTPlanCache, "clear", lambda cache: None),
         # Creating a function is allowed: PyTorch compiles it in the first call.
-        (torch.cuda.jiterator._JittedFunction, "__call__", _refusal(
-            "torch.cuda.jiterator",
-            "It compiles a custom CUDA kernel. Use PyTorch operations, or a machine with a GPU.",
-        )),
-        (torch.export, "export", _refusal(
-            "torch.export",
-            "Export the model on the CPU before simulated_cuda.enable() or after "
-            "simulated_cuda.disable(), or on a machine with a GPU.",
-        )),
+        (torch.cuda.jiterator._JittedFunction, "__call__",
+         _refusal("torch.cuda.jiterator", messages.text("jiterator"))),
+        (torch.export, "export", _refusal("torch.export", messages.text("export"))),
     ]  # fmt: skip
 
 
@@ -80,11 +69,7 @@ def identity_compiler(name: str, stacklevel: int = 2) -> Callable[..., Any]:
     """Return a replacement for a compiler that warns and returns the function unchanged."""
 
     def return_unchanged(model: Any = None, *args: Any, **options: Any) -> Any:
-        warnings.warn(
-            f"The GPU is simulated, so {name} returns your function unchanged. The results are the "
-            "same; the speed is not that of a compiled function.",
-            stacklevel=stacklevel,
-        )
+        warnings.warn(messages.text("compiler", name), stacklevel=stacklevel)
         return (lambda function: function) if model is None else model
 
     return return_unchanged
@@ -119,11 +104,7 @@ def wrap_profiler(initialize: Callable[..., None]) -> Callable[..., None]:
                     "a profile of CUDA activity",
                     "A simulated GPU has no kernels to record. Add ProfilerActivity.CPU.",
                 )
-            warnings.warn(
-                "The GPU is simulated and has no kernels to record. The profiler records CPU "
-                "activity only.",
-                stacklevel=3,
-            )
+            warnings.warn(messages.text("profiler"), stacklevel=3)
             use_device = None
         initialize(profiler, *args, use_device=use_device, use_cpu=use_cpu, **options)
 

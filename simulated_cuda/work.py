@@ -184,20 +184,14 @@ def _convolution_work(
 
 def _convolution_backward(name: str, args: Sequence[Any], result: Any) -> list[Work]:
     gradient, image, weight = args[:3]
-    stride, transposed, groups, (wants_input, wants_weight, wants_bias) = (
-        args[4],
-        args[7],
-        *args[9:],
-    )
+    stride, transposed, groups, wanted = args[4], args[7], args[9], args[10]
     if transposed:
         gradient, image = image, gradient
-    works = []
-    for wanted, direction in ((wants_input, "input"), (wants_weight, "weight")):
-        if wanted:
-            works.append(
-                _convolution_work(name, image, weight, gradient, groups, stride, direction)
-            )
-    if wants_bias:
+    works = [
+        _convolution_work(name, image, weight, gradient, groups, stride, direction)
+        for is_wanted, direction in zip(wanted, ("input", "weight"), strict=False) if is_wanted
+    ]  # fmt: skip
+    if wanted[2]:
         works.append(Work("reduction", nbytes(args[0]), name="sum"))
     return works
 
