@@ -19,6 +19,7 @@ from .cards import GIB, Card, find_card
 from .clock import Clock, Span
 from .machine import Machine
 from .memory import DeviceMemory
+from .mode import EveryAllocation
 from .settings import table
 from .timeline import Timeline
 

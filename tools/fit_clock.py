@@ -6,8 +6,8 @@
 
 DATA is a folder with the files that docs/the_clock.md names. Half of each kind of measurements is
 used to fit the constants, the other half to report. The networks come from timm, without weights;
-their operations are recorded once and kept in build/clock. Needs the extra `clock`: scipy,
-matplotlib, pyarrow and timm.
+their operations are recorded once and kept in build/clock. Needs scipy and timm,
+which the course does not install.
 """
 
 import argparse
