@@ -17,18 +17,22 @@ from __future__ import annotations
 import contextlib
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from .cards import Card, find_card
 from .settings import GIB, NAME
 
 if TYPE_CHECKING:
+    from .estimates import Estimate
     from .installation import Installation
+    from .machine import Machine
     from .waits import Waits
 
 __all__ = [
-    "NAME", "count_waits", "disable", "enable", "is_enabled", "simulated", "visible_devices",
+    "NAME", "Card", "count_waits", "disable", "enable", "estimate", "is_enabled", "simulated",
+    "visible_devices",
 ]  # fmt: skip
 
 # An attribute of torch, not of this module, so that the installation survives a module reload.
@@ -43,12 +47,9 @@ def _installation() -> Installation | None:
 
 
 def enable(
-    devices: int = 1,
-    memory: int = 8 * GIB,
-    *,
-    over_real: bool = False,
-    every_allocation: bool = False,
-) -> None:
+    devices: int = 1, memory: int | None = None, *, gpu: str | Card | None = None,
+    over_real: bool = False, every_allocation: bool = False,
+) -> None:  # fmt: skip
     """Simulate CUDA devices in this thread and in threads that start later.
 
     A second call with the same arguments does nothing. A call with other arguments starts a new
@@ -56,7 +57,9 @@ def enable(
 
     Args:
         devices: number of devices.
-        memory: memory of each device, in bytes.
+        memory: memory of each device, in bytes; by default that of `gpu`, or 8 GiB.
+        gpu: the card to simulate, such as "T4" or "H100": its properties, and a clock that models
+            its time. Each operation takes longer.
         over_real: simulate even if there is a real CUDA device. The real device is not used.
         every_allocation: also count the memory of tensors that exist only inside operations and
             backward passes of this thread. Peaks then match those of CUDA's allocator, except for
@@ -64,33 +67,33 @@ def enable(
 
     Raises:
         RuntimeError: if there is a real CUDA device and `over_real` is not set.
-        ValueError: if `devices` or `memory` is less than one.
+        ValueError: if `devices` or `memory` is less than one, or no card has this name.
     """
-    import torch
-
-    from .installation import Installation
     from .machine import Machine
 
-    machine = Machine(devices, memory, every_allocation)
+    card = None if gpu is None else find_card(gpu)
+    if memory is None:
+        memory = 8 * GIB if card is None else card.memory_bytes
+    _install(Machine(devices, memory, every_allocation, card), over_real)
+
+
+def _install(machine: Machine, over_real: bool) -> None:
+    import torch
+
+    from . import messages
+    from .installation import Installation
+
     current = _installation()
     if current is not None:
         if current.machine.arguments == machine.arguments:
             return
         disable()
     if torch.cuda.is_available() and not over_real:
-        raise RuntimeError(
-            f"This machine has a real GPU, {torch.cuda.get_device_name(0)}, and the simulated GPU "
-            "is off by default here. To use the simulated GPU anyway, call "
-            "simulated_cuda.enable(over_real=True), or hide the real GPU with the environment "
-            'variable CUDA_VISIBLE_DEVICES="".'
-        )
+        raise RuntimeError(messages.text("real_gpu", torch.cuda.get_device_name(0)))
     version = ".".join(torch.__version__.split(".")[:2])
     if version not in TESTED_TORCH:
-        warnings.warn(
-            f"The simulated GPU was tested with torch {', '.join(TESTED_TORCH)}; this is torch "
-            f"{torch.__version__}. Some device checks and messages may differ from CUDA's.",
-            stacklevel=2,
-        )
+        values = ", ".join(TESTED_TORCH), torch.__version__
+        warnings.warn(messages.text("untested_version", *values), stacklevel=2)
     installation = Installation(machine)
     installation.install()
     setattr(torch, _INSTALLATION_ATTRIBUTE, installation)
@@ -111,18 +114,28 @@ def is_enabled() -> bool:
 
 @contextmanager
 def simulated(
-    devices: int = 1,
-    memory: int = 8 * GIB,
-    *,
-    over_real: bool = False,
-    every_allocation: bool = False,
-) -> Iterator[None]:
+    devices: int = 1, memory: int | None = None, *, gpu: str | Card | None = None,
+    over_real: bool = False, every_allocation: bool = False,
+) -> Iterator[None]:  # fmt: skip
     """Simulate CUDA devices inside a `with` block. See `enable` for the arguments."""
-    enable(devices, memory, over_real=over_real, every_allocation=every_allocation)
+    enable(devices, memory, gpu=gpu, over_real=over_real, every_allocation=every_allocation)
     try:
         yield
     finally:
         disable()
+
+
+def estimate(
+    function: Callable[..., Any], *args: Any, gpu: str | Card, launch_us: float | None = None,
+    **kwargs: Any,
+) -> Estimate:  # fmt: skip
+    """Return the modelled time and memory of `function(*args, **kwargs)` on a card.
+
+    Nothing is computed. See `simulated_cuda.estimates.estimate` for the arguments and the errors.
+    """
+    from .estimates import estimate
+
+    return estimate(function, *args, gpu=gpu, launch_us=launch_us, **kwargs)
 
 
 def count_waits() -> Waits:

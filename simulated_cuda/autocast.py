@@ -6,59 +6,24 @@ runs an operation in full precision, this module converts its arguments; if only
 autocast is off (aten/src/ATen/autocast_mode.h and autocast_mode.cpp).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch.utils._pytree import tree_map
 
-_OWNERS = (torch, torch.Tensor, F, torch.special, torch.linalg, torch._C._nn, torch.nn.init)
+from . import messages, settings
+from .device_tags import functions_named
 
-_FULL_PRECISION = """
-acos arccos asin arcsin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow
-__pow__ __rpow__ __rdiv__ __rtruediv__ softplus layer_norm native_layer_norm rms_norm group_norm
-frobenius_norm nuclear_norm cosine_similarity normalize poisson_nll_loss cosine_embedding_loss
-cross_entropy nll_loss nll_loss_nd hinge_embedding_loss kl_div l1_loss smooth_l1_loss huber_loss
-mse_loss margin_ranking_loss multilabel_margin_loss soft_margin_loss triplet_margin_loss
-multi_margin_loss binary_cross_entropy_with_logits dist pdist pairwise_distance cdist renorm
-logsumexp interpolate upsample prod softmax log_softmax softmin cumprod cumsum vector_norm
-matrix_norm norm sum
-"""
-
-_FULL_PRECISION_ON_CPU_ONLY = """
-polar quantile nanquantile stft trace view_as_complex cholesky cholesky_inverse
-cholesky_solve lu_solve inverse linalg_inv pinverse svd qr geqrf orgqr ormqr lstsq lobpcg
-"""
-
-# CUDA runs these in lower precision. The CPU has no float16 kernels for them, so they run in full
-# precision, and the results are converted.
-_RECURRENT = "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell"
-# CUDA has half-precision kernels for these and the CPU does not, so the result is converted back.
-_CONVERTED_BACK = "avg_pool3d replication_pad3d"
+_NAMES = settings.table("functions")["autocast"]
 
 
-def _functions(names: Iterable[str]) -> frozenset[Callable[..., Any]]:
-    """Return PyTorch's functions and methods with these names."""
-    return frozenset(
-        getattr(owner, name) for owner in _OWNERS for name in names if hasattr(owner, name)
-    )
-
-
-FULL_PRECISION = _functions(_FULL_PRECISION.split())
-UNCHANGED = _functions(_FULL_PRECISION_ON_CPU_ONLY.split()) - FULL_PRECISION
-RECURRENT = frozenset(getattr(torch._VF, name) for name in _RECURRENT.split())
-CONVERTED_BACK = _functions(_CONVERTED_BACK.split())
-_UNSAFE = _functions(["binary_cross_entropy"])
-_UNSAFE_TEXT = (
-    "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
-    "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
-    "In this case, combine the two layers using "
-    "torch.nn.functional.binary_cross_entropy_with_logits\n"
-    "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
-    "safe to autocast."
-)
+FULL_PRECISION = functions_named(_NAMES["full_precision"])
+UNCHANGED = functions_named(_NAMES["full_precision_on_cpu_only"]) - FULL_PRECISION
+RECURRENT = frozenset(getattr(torch._VF, name) for name in _NAMES["recurrent"])
+CONVERTED_BACK = functions_named(_NAMES["converted_back"])
+_UNSAFE = functions_named(["binary_cross_entropy"])
 
 
 # Whether autocast was ever enabled. Until then, operations skip the autocast check.
@@ -92,7 +57,7 @@ def run(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         finally:
             torch.set_autocast_enabled("cpu", True)
     if func in _UNSAFE:
-        raise RuntimeError(_UNSAFE_TEXT)
+        raise RuntimeError(messages.text("binary_cross_entropy"))
     if func in UNCHANGED:
         return func(*args, **kwargs)
     if func in RECURRENT:

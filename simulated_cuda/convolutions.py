@@ -58,40 +58,31 @@ def different_types(
     signal: torch.Tensor, name: str, tensor: torch.Tensor, ending: str = ""
 ) -> RuntimeError:
     """Return the error for a weight or bias with another tensor type than the input."""
-    return RuntimeError(
-        f"Input type ({type_of(signal)}) and {name} type ({type_of(tensor)}) should be the same"
-        f"{ending}"
-    )
+    values = type_of(signal), name, type_of(tensor), ending
+    return RuntimeError(messages.text("input_type", *values))
 
 
 # Dtypes that cuDNN supports, but not in convolutions (pytorch issue 152992).
 _KNOWN_TO_CUDNN = (torch.uint8, torch.int8, torch.int32)
 
 
-def refuse_integers(
-    signal: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: Any,
-    padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int,
-) -> None:  # fmt: skip
+def refuse_integers(signal: torch.Tensor, weight: torch.Tensor, *options: Any) -> None:
     """Raise CUDA's error if the arguments of a convolution are integers."""
+    transposed, groups = options[4], options[6]
     dtype = signal.dtype
     if dtype not in messages.INTEGERS or weight.dtype != dtype or not signal.numel():
         return
     name = messages.INTEGERS[dtype]
-    flat = signal.dim() < 5
     cudnn = torch.backends.cudnn
     if _is_depthwise(signal, weight, transposed, groups):
-        kernel = "conv_depthwise2d_forward_cuda" if flat else "conv_depthwise3d"
+        kernel = "conv_depthwise2d_forward_cuda" if signal.dim() < 5 else "conv_depthwise3d"
     elif cudnn.enabled and dtype in _KNOWN_TO_CUDNN:
         search = "FIND" if cudnn.benchmark else "GET"
         raise RuntimeError(f"{search} was unable to find an engine to execute this computation")
     elif cudnn.enabled:
         raise RuntimeError(f"getCudnnDataTypeFromScalarType() not supported for {name}")
-    elif transposed:
-        kernel = f"slow_conv_transpose{2 if flat else 3}d_out_cuda"
-    elif flat and set(dilation) == {1}:
-        kernel = "slow_conv2d_cuda"
     else:
-        kernel = "slow_conv_dilated<>"
+        kernel = "slow_conv2d_cuda"
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{name}'")
 
 

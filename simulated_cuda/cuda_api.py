@@ -10,10 +10,11 @@ from typing import Any
 import torch
 
 from . import messages, waits
+from .cards import Card
 from .device_tags import index_of
 from .machine import Machine
 from .memory import DeviceMemory
-from .settings import NAME
+from .settings import NAME, table
 
 # The capability of Ampere GPUs. Programs that check it use bfloat16 and TF32, which are supported.
 CAPABILITY = (8, 0)
@@ -23,25 +24,14 @@ _SYNC_DEBUG_MODES = {"default": 0, "warn": 1, "error": 2}
 class DeviceProperties(SimpleNamespace):
     """The result of `torch.cuda.get_device_properties`; `total_memory` in bytes."""
 
-    def __init__(self, total_memory: int) -> None:
+    def __init__(self, total_memory: int, card: Card | None = None) -> None:
+        major, minor = CAPABILITY if card is None else card.capability
         super().__init__(
-            name=NAME, major=CAPABILITY[0], minor=CAPABILITY[1], total_memory=total_memory,
-            multi_processor_count=1, warp_size=32, max_threads_per_multi_processor=2048,
-            max_threads_per_block=1024, regs_per_multiprocessor=65536,
-            shared_memory_per_block=49152, shared_memory_per_block_optin=101376,
-            shared_memory_per_multiprocessor=102400, L2_cache_size=1 << 20, clock_rate=1_000_000,
-            memory_clock_rate=1_000_000, memory_bus_width=64, pci_bus_id=0, pci_device_id=0,
-            pci_domain_id=0, is_integrated=0, is_multi_gpu_board=0, gcnArchName="",
-            uuid="00000000-0000-0000-0000-000000000000",
+            name=NAME if card is None else card.torch_name, major=major, minor=minor,
+            total_memory=total_memory, multi_processor_count=1 if card is None else card.sms,
+            L2_cache_size=1 << 20 if card is None else int(card.l2) << 20,
+            **table("functions")["device_properties"],
         )  # fmt: skip
-
-    def __repr__(self) -> str:
-        return (
-            f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
-            f"total_memory={self.total_memory >> 20}MB, "
-            f"multi_processor_count={self.multi_processor_count}, "
-            f"L2_cache_size={self.L2_cache_size >> 20}MB)"
-        )
 
 
 def device_functions(machine: Machine) -> dict[str, Any]:
@@ -52,7 +42,11 @@ def device_functions(machine: Machine) -> dict[str, Any]:
             machine.resolve_gpu(device)
         except messages.CUDA_ERROR:
             raise AssertionError("Invalid device id") from None
-        return DeviceProperties(machine.total)
+        return DeviceProperties(machine.total, machine.card)
+
+    def get_device_capability(device: Any = None) -> tuple[int, int]:
+        properties = get_device_properties(device)
+        return properties.major, properties.minor
 
     def set_device(device: Any) -> None:
         if not (isinstance(device, int) and device < 0):
@@ -64,10 +58,9 @@ def device_functions(machine: Machine) -> dict[str, Any]:
         return previous
 
     def synchronize(device: Any = None) -> None:
-        machine.resolve_gpu(device)
-
-    def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-        return machine.resolve_gpu(device) != machine.resolve_gpu(peer_device)
+        index = machine.resolve_gpu(device)
+        if machine.clock is not None:
+            machine.clock.wait(index, name="torch.cuda.synchronize")
 
     def set_sync_debug_mode(debug_mode: int | str) -> None:
         mode = _SYNC_DEBUG_MODES.get(debug_mode, debug_mode)
@@ -80,8 +73,10 @@ def device_functions(machine: Machine) -> dict[str, Any]:
     return {
         "is_available": lambda: machine.count > 0,
         "is_initialized": lambda: machine.initialized,
-        "is_bf16_supported": lambda including_emulation=True: True,
-        "is_tf32_supported": lambda: True,
+        "is_bf16_supported": lambda including_emulation=True: (
+            including_emulation or get_device_capability() >= (8, 0)
+        ),
+        "is_tf32_supported": lambda: get_device_capability() >= (8, 0),
         "init": machine.touch,
         # Activation checkpointing saves the states of generators only if this is True.
         "_initialized": True,
@@ -95,10 +90,12 @@ def device_functions(machine: Machine) -> dict[str, Any]:
         "_maybe_exchange_device": exchange_device,
         "get_device_properties": get_device_properties,
         "get_device_name": lambda device=None: get_device_properties(device).name,
-        "get_device_capability": lambda device=None: (get_device_properties(device), CAPABILITY)[1],
-        "get_arch_list": lambda: [f"sm_{CAPABILITY[0]}{CAPABILITY[1]}"],
+        "get_device_capability": get_device_capability,
+        "get_arch_list": lambda: ["sm_{}{}".format(*get_device_capability())],
         "get_gencode_flags": lambda: "",
-        "can_device_access_peer": can_device_access_peer,
+        "can_device_access_peer": lambda device, peer_device: (
+            machine.resolve_gpu(device) != machine.resolve_gpu(peer_device)
+        ),
         "synchronize": synchronize,
         "ipc_collect": lambda: None,
         "is_current_stream_capturing": lambda: False,
@@ -126,12 +123,6 @@ def memory_functions(machine: Machine) -> dict[str, Callable[..., Any]]:
 
     def memory_stats(device: Any = None) -> OrderedDict[str, int]:
         return _statistics(memory_with_gradients(device))
-
-    def reset_peak_memory_stats(device: Any = None) -> None:
-        memory_with_gradients(device).reset_peaks()
-
-    def reset_accumulated_memory_stats(device: Any = None) -> None:
-        memory_of(device).reset_accumulated()
 
     def empty_cache() -> None:
         for memory in machine.memories:
@@ -161,8 +152,8 @@ def memory_functions(machine: Machine) -> dict[str, Callable[..., Any]]:
         "memory_stats": memory_stats,
         "memory_stats_as_nested_dict": memory_stats,
         "memory_snapshot": memory_snapshot,
-        "reset_peak_memory_stats": reset_peak_memory_stats,
-        "reset_accumulated_memory_stats": reset_accumulated_memory_stats,
+        "reset_peak_memory_stats": lambda device=None: memory_with_gradients(device).reset_peaks(),
+        "reset_accumulated_memory_stats": lambda device=None: memory_of(device).reset_accumulated(),
         "empty_cache": empty_cache,
         "mem_get_info": mem_get_info,
         "device_memory_used": lambda device=None: memory_of(device).current("reserved_bytes"),
@@ -210,17 +201,13 @@ def accelerator_functions(
     def memory_statistic(name: str) -> Callable[..., int]:
         return lambda device=None: cuda["memory_stats"](device)[name]
 
-    def current_accelerator(check_available: bool = False) -> torch.device | None:
-        return torch.device("cuda") if machine.count else None
-
     def get_device_capability(device: Any = None) -> dict[str, Any]:
         machine.resolve_gpu(device)
         return {"major": CAPABILITY[0], "minor": CAPABILITY[1]}
 
     @contextmanager
     def device_index(device: int | None) -> Iterator[None]:
-        before = machine.current
-        machine.current = machine.resolve_gpu(device)
+        before = cuda["_exchange_device"](machine.resolve_gpu(device))
         try:
             yield
         finally:
@@ -232,7 +219,9 @@ def accelerator_functions(
     )  # fmt: skip
     return {
         **{name: cuda[name] for name in same_name},
-        "current_accelerator": current_accelerator,
+        "current_accelerator": lambda check_available=False: (
+            torch.device("cuda") if machine.count else None
+        ),
         "current_device_index": cuda["current_device"],
         "current_device_idx": cuda["current_device"],
         "set_device_index": cuda["set_device"],

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch._prims_common import alert_not_deterministic
 
-from . import convolutions, messages, rules
-from .device_tags import CPU, DispatchMode, index_of
+from . import convolutions, messages, rules, settings
+from .device_tags import CPU, DispatchMode, functions_named, index_of
 from .messages import INTEGERS
 
 Tensor = torch.Tensor
@@ -21,37 +20,9 @@ _BAD_INDEX = re.compile(
     r"|^Class values must be (smaller|non-negative)"
 )
 
-# The files in aten/src/ATen/native/cuda, the operations there without a deterministic kernel, and
-# their names in the error if `torch.use_deterministic_algorithms` is on. `F.interpolate` then uses
-# deterministic operations for bilinear and trilinear interpolation.
-_NOT_DETERMINISTIC = dict(row.split(None, 2)[1:] for row in """\
-AdaptiveAveragePooling.cu _adaptive_avg_pool2d_backward adaptive_avg_pool2d_backward_cuda
-AdaptiveAveragePooling3d.cu _adaptive_avg_pool3d_backward adaptive_avg_pool3d_backward_cuda
-AdaptiveMaxPooling2d.cu adaptive_max_pool2d_backward adaptive_max_pool2d_backward_cuda
-AveragePool3d.cu avg_pool3d_backward avg_pool3d_backward_cuda
-DilatedMaxPool3d.cu max_pool3d_with_indices_backward max_pool3d_with_indices_backward_cuda
-EmbeddingBag.cu _embedding_bag_backward embedding_bag_backward_cuda_max
-FractionalMaxPool2d.cu fractional_max_pool2d_backward fractional_max_pool2d_backward_cuda
-FractionalMaxPool3d.cu fractional_max_pool3d_backward fractional_max_pool3d_backward_cuda
-GridSampler.cpp grid_sampler_2d_backward grid_sampler_2d_backward_cuda
-GridSampler.cpp grid_sampler_3d_backward grid_sampler_3d_backward_cuda
-Indexing.cu index_reduce index_reduce_cuda
-LossCTC.cu _ctc_loss_backward ctc_loss_backward_gpu
-NLLLoss2d.cu nll_loss2d_forward nll_loss2d_forward_out_cuda_template
-ReflectionPad.cu reflection_pad1d_backward reflection_pad1d_backward_out_cuda
-ReflectionPad.cu reflection_pad3d_backward reflection_pad3d_backward_out_cuda
-ScatterGatherKernel.cu scatter scatter_reduce_cuda_kernel
-ScatterGatherKernel.cu scatter_reduce scatter_reduce_cuda_prod_
-Sorting.cpp median median CUDA with indices output
-Sorting.cpp nanmedian median CUDA with indices output
-SummaryOps.cu bincount _bincount_cuda
-SummaryOps.cu histc _histc_cuda with floating point input
-UpSampleBicubic2d.cu upsample_bicubic2d_backward upsample_bicubic2d_backward_out_cuda
-UpSampleBilinear2d.cu _upsample_bicubic2d_aa_backward upsample_bicubic2d_aa_backward_out_cuda
-UpSampleBilinear2d.cu _upsample_bilinear2d_aa_backward upsample_bilinear2d_aa_backward_out_cuda
-UpSampleLinear1d.cu upsample_linear1d_backward upsample_linear1d_backward_out_cuda
-../TensorAdvancedIndexing.cpp put put_
-""".splitlines())  # fmt: skip
+_NAMES = settings.table("functions")
+_NOT_DETERMINISTIC = _NAMES["not_deterministic"]
+_KERNELS = _NAMES["products"]["kernels"]
 # These are not deterministic only with some arguments.
 _ONLY_IF: dict[str, Callable[[tuple, dict], bool]] = {
     "_embedding_bag_backward": lambda args, kwargs: args[8] == 2,  # the maximum
@@ -65,12 +36,6 @@ _ONLY_IF: dict[str, Callable[[tuple, dict], bool]] = {
     ),
     "scatter_reduce": lambda args, kwargs: args[4] == "prod",
 }
-# Operations without a kernel for CUDA in native_functions.yaml and quantized/library.cpp.
-_ONLY_CPU = frozenset({
-    "histogram", "_histogramdd_bin_edges", "_histogramdd_from_bin_tensors", "to_mkldnn",
-    "quantized::linear_dynamic", "quantized::linear_dynamic_fp16",
-})  # fmt: skip
-
 _NO_CPU_KERNEL = re.compile(
     r"^Could not run 'aten::([\w.]+)' with arguments from the 'CPU' backend"
 )
@@ -81,37 +46,15 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     return dict.fromkeys((Tensor.apply_, Tensor.map_, Tensor.map2_), _only_on_cpu)
 
 
-# The primitive matrix products, and the names of their kernels in CUDA's error for integers.
-_KERNELS = {
-    "mm": "addmm_cuda", "addmm": "addmm_cuda", "addbmm": "addmm_cuda", "bmm": "baddbmm_cuda",
-    "baddbmm": "baddbmm_cuda", "mv": "addmv_impl_cuda", "addmv": "addmv_impl_cuda", "dot": "dot",
-    "vdot": "vdot",
-}  # fmt: skip
-
-
-_CONVOLUTIONS = (
-    torch.conv1d, torch.conv2d, torch.conv3d, torch.conv_transpose1d, torch.conv_transpose2d,
-    torch.conv_transpose3d, torch.convolution, torch.conv_tbc,
-)  # fmt: skip
-
-
 def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     """Return the handlers for all functions that compute a matrix product or a convolution."""
-    names = (*_KERNELS, "matmul", "inner", "matrix_power", "__matmul__", "__rmatmul__")
-    products = {
-        getattr(owner, name) for owner in (torch, Tensor) for name in names if hasattr(owner, name)
-    }
-    products |= {
-        F.linear, torch.einsum, torch.tensordot, torch.chain_matmul, torch.linalg.multi_dot,
-        torch.linalg.matrix_power, torch.linalg.matmul,
-    }  # fmt: skip
     refused = (
         torch.histogram, Tensor.histogram, torch.histogramdd, torch.linalg.lstsq, Tensor.to_mkldnn,
         torch.ops.quantized.linear_dynamic, torch.ops.quantized.linear_dynamic_fp16,
     )  # fmt: skip
     return {
-        **dict.fromkeys(products, _product),
-        **dict.fromkeys(_CONVOLUTIONS, _convolution),
+        **dict.fromkeys(functions_named([*_KERNELS, *_NAMES["products"]["names"]]), _product),
+        **dict.fromkeys(functions_named(_NAMES["convolutions"]), _convolution),
         **dict.fromkeys(refused, _refused),
         # With the lengths on the GPU, which is an error.
         torch._pack_padded_sequence: lambda mode, func, args, kwargs, device_index: (
@@ -183,9 +126,7 @@ class Refusals(DispatchMode):
         """Run one primitive operation."""
         kwargs = kwargs or {}
         name = func._schema.name.removeprefix("aten::")
-        if name in _ONLY_CPU:
-            name = f"{name}.{func._schema.overload_name}".removesuffix(".")
-            raise NotImplementedError(messages.no_kernel(name))
+        rules.refuse_if_only_on_cpu(func)
         # linalg_lstsq_out_info in native/BatchLinearAlgebra.cpp
         if name == "linalg_lstsq" and kwargs.get("driver") not in (None, "gels"):
             text = "`driver` other than `gels` is not supported on CUDA"

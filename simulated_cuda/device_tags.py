@@ -6,15 +6,21 @@ graph references that memory.
 """
 
 import threading
+from collections.abc import Callable, Iterable
+from typing import Any
 from weakref import ref
 
 import torch
+import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import messages
 from .memory import Block, DeviceMemory
 
 CPU = -1
+_OWNERS = (
+    torch, torch.Tensor, F, torch.special, torch.linalg, torch._C._nn, torch._VF, torch.nn.init,
+)  # fmt: skip
 
 storage_of = torch.Tensor.untyped_storage
 device_of_storage = torch.UntypedStorage.device.__get__
@@ -33,7 +39,8 @@ class DeviceTag:
 
     # Every tensor on a GPU has its own tag: slots save time and memory.
     __slots__ = (
-        "__weakref__", "block", "guessed", "index", "is_set", "memory", "nbytes", "pinned",
+        "__weakref__", "block", "from_host", "guessed", "index", "is_protected", "is_set", "memory",
+        "nbytes", "pinned",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +53,8 @@ class DeviceTag:
         self.memory = memory
         self.block = block
         self.is_set = True
+        self.is_protected = False  # whether `estimate` must not write to it
+        self.from_host = False  # whether `.to` of a tensor that `estimate` moved is a copy
         self.pinned = False
 
     def __del__(self) -> None:
@@ -102,6 +111,13 @@ def device_at(index: int) -> torch.device:
     return torch.device("cpu") if index == CPU else torch.device("cuda", index)
 
 
+def functions_named(names: Iterable[str]) -> frozenset[Callable[..., Any]]:
+    """Return PyTorch's functions and methods with these names."""
+    return frozenset(
+        getattr(owner, name) for owner in _OWNERS for name in names if hasattr(owner, name)
+    )
+
+
 def tag_of(tensor: torch.Tensor) -> DeviceTag:
     """Return the tag of a tensor's storage; for a sparse tensor, the tag of its values."""
     # Without this, `untyped_storage` would call a subclass's __torch_function__.
@@ -143,8 +159,6 @@ def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return (tensor.values(), tensor.crow_indices(), tensor.col_indices())
     if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
         return (tensor.values(), tensor.ccol_indices(), tensor.row_indices())
-    if tensor.layout == torch.jagged:
-        return (tensor._values, tensor._offsets)
     functorch = getattr(torch._C, "_functorch", None)
     if functorch is not None and functorch.is_functorch_wrapped_tensor(tensor):
         return (functorch.get_unwrapped(tensor),)
@@ -183,8 +197,6 @@ def set_device(
     Raises `torch.OutOfMemoryError` if the tensor does not fit in the device's memory.
     """
     with torch._C.DisableTorchFunctionSubclass():
-        if tensor.layout == torch.jagged:
-            set_devices(_parts(tensor), index, memories, guess)
         try:
             storage = storage_of(tensor)
         except (NotImplementedError, RuntimeError):
@@ -195,7 +207,7 @@ def set_device(
         if device_of_storage(storage).type == "meta":
             if tensor.is_meta:
                 return
-            raise messages.not_simulated("FakeTensor on CUDA", messages.ADVICE_ON_FAKE_TENSORS)
+            raise messages.fake_tensor_not_simulated()
     move_storage(storage, index, memories, guess)
 
 

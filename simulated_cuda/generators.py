@@ -8,26 +8,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from torch import _VF
 
-from .device_tags import CPU, device_at
+from . import settings
+from .device_tags import CPU, device_at, functions_named
 from .machine import Machine
 
 _RealGenerator = torch.Generator
 
-# Random functions without a generator argument, or with an optional one.
-_RANDOM = """
-alpha_dropout alpha_dropout_ bernoulli bernoulli_ binomial cauchy_ dropout dropout1d dropout2d
-dropout3d dropout_ exponential_ feature_alpha_dropout feature_alpha_dropout_ feature_dropout
-feature_dropout_ fractional_max_pool2d fractional_max_pool3d geometric_ gru gumbel_softmax
-log_normal_ lstm multi_head_attention_forward multinomial native_dropout normal normal_ poisson
-rand_like randint_like randn_like random_ rnn_relu rnn_tanh rrelu rrelu_ rrelu_with_noise
-scaled_dot_product_attention uniform_ fractional_max_pool2d_with_indices
-fractional_max_pool3d_with_indices kaiming_uniform_ kaiming_normal_ xavier_uniform_ xavier_normal_
-trunc_normal_ orthogonal_ sparse_ svd_lowrank pca_lowrank
-"""
-_OWNERS = (torch, torch.Tensor, F, _VF, torch.nn.init)
 # Random functions with a `device` argument.
 FACTORIES = frozenset({
     torch.rand, torch.randn, torch.randint, torch.randperm, torch.normal, torch.rand_like,
@@ -79,11 +66,7 @@ def use_default_generator(machine: Machine, device_index: int) -> Iterator[None]
 
 def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     """Return the handlers for random operations on a simulated device."""
-    functions = {
-        getattr(owner, name) for owner in _OWNERS for name in _RANDOM.split()
-        if hasattr(owner, name)
-    }  # fmt: skip
-    return dict.fromkeys(functions, _draw)
+    return dict.fromkeys(functions_named(settings.table("functions")["random"]), _draw)
 
 
 def _draw(mode, func, args, kwargs, device_index):

@@ -13,7 +13,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 from torch.overrides import _get_current_function_mode_stack
 
-from . import cuda_only_errors
+from . import cuda_only_errors, messages
 from .device_tags import (
     CPU,
     UNKNOWN,
@@ -83,10 +83,7 @@ def set_gradient(mode, func, args, kwargs):
         # PyTorch prints the indices as characters.
         text = "located on device with index"
         found, expected = f"{text} '{chr(gradient_index)}'", f"{text} '{chr(owner_index)}'"
-    raise RuntimeError(
-        f"attempting to assign a gradient {found} to a tensor {expected}. Please ensure that "
-        "the gradient and the tensor are on the same device"
-    )
+    raise RuntimeError(messages.text("assigned_gradient", found, expected))
 
 
 def set_data(mode, func, args, kwargs):
@@ -126,10 +123,8 @@ def _check_seeds(outputs: object, seeds: object) -> None:
     for number, (output, seed) in enumerate(pairs):
         are_tensors = isinstance(output, Tensor) and isinstance(seed, Tensor)
         if are_tensors and index_of(output) != index_of(seed):
-            raise RuntimeError(
-                f"invalid gradient at index {number} - expected device {device_of(output)} but got "
-                f"{device_of(seed)}"
-            )
+            values = number, device_of(output), device_of(seed)
+            raise RuntimeError(messages.text("seed", *values))
 
 
 def _as_tuple(values: object) -> tuple:
@@ -237,17 +232,6 @@ def wrap_backward(mode, apply: Callable[..., Any]) -> Callable[..., Any]:
         return apply(node, *gradients)
 
     return apply_with_devices
-
-
-def wrap_nested_tensor(mode, create: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `NestedTensor.__new__`, which compares the devices of its two tensors in Python."""
-
-    def __new__(cls: type, values: Tensor, offsets: Tensor, **options: Any) -> Any:
-        if thread.backward_depth and offsets is not None:
-            set_device_of_gradient(mode, values, index_of(offsets))
-        return create(cls, values, offsets, **options)
-
-    return __new__
 
 
 def wrap_hook_setup(mode, begin: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,28 +10,31 @@ from typing import Any
 import torch
 
 from .device_tags import device_at, device_of, index_of
+from .messages import text
 
 Tensor = torch.Tensor
-# Device types of DLPack.
-_DLPACK_CPU, _DLPACK_CUDA = 1, 2
+_DLPACK_CUDA = 2  # DLPack's number for this type of device
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     """Return the handlers for functions that report a tensor's device, print or export it."""
     return {
-        Tensor.device.__get__: device,
-        Tensor.is_cuda.__get__: is_cuda,
-        Tensor.is_cpu.__get__: is_cpu,
+        Tensor.device.__get__: _unless_on_gpu(device_at),
+        Tensor.is_cuda.__get__: _unless_on_gpu(lambda device_index: True),
+        Tensor.is_cpu.__get__: _unless_on_gpu(lambda device_index: False),
         Tensor.get_device: get_device,
         torch.get_device: get_device,
-        Tensor.item: item,
         Tensor.__repr__: repr_,
         Tensor.__format__: format_,
         Tensor.numpy: numpy,
-        Tensor.__array__: array,
+        Tensor.__array__: _refused_on_gpu(_refuse_numpy),
         Tensor.__cuda_array_interface__.__get__: cuda_array_interface,
-        Tensor.__dlpack__: dlpack,
-        Tensor.__dlpack_device__: dlpack_device,
+        Tensor.__dlpack__: _refused_on_gpu(_refuse_dlpack),
+        Tensor.__dlpack_device__: _unless_on_gpu(lambda device_index: (_DLPACK_CUDA, device_index)),
+        Tensor.share_memory_: lambda mode, func, args, kwargs: (
+            args[0] if index_of(args[0]) >= 0 else func(*args)
+        ),
+        Tensor.is_shared: _unless_on_gpu(lambda device_index: True),
         **dict.fromkeys(
             _DEVICE_INDEPENDENT, lambda mode, func, args, kwargs: func(*args, **kwargs)
         ),
@@ -48,20 +51,24 @@ _DEVICE_INDEPENDENT = (
 )  # fmt: skip
 
 
-def device(mode, func, args, kwargs):
-    """`Tensor.device`."""
-    device_index = index_of(args[0])
-    return device_at(device_index) if device_index >= 0 else func(*args)
+def _unless_on_gpu(value: Callable[[int], Any]) -> Callable[..., Any]:
+    """Return a handler that returns a value of the device index for a tensor on a GPU."""
+
+    def handle(mode, func, args, kwargs):
+        device_index = index_of(args[0])
+        return value(device_index) if device_index >= 0 else func(*args, **kwargs)
+
+    return handle
 
 
-def is_cuda(mode, func, args, kwargs):
-    """`Tensor.is_cuda`."""
-    return index_of(args[0]) >= 0 or func(*args)
+def _refused_on_gpu(refuse: Callable[[Tensor], None]) -> Callable[..., Any]:
+    """Return a handler that first calls `refuse`, which raises an error for a tensor on a GPU."""
 
+    def handle(mode, func, args, kwargs):
+        refuse(args[0])
+        return func(*args, **kwargs)
 
-def is_cpu(mode, func, args, kwargs):
-    """`Tensor.is_cpu`."""
-    return index_of(args[0]) < 0 and func(*args)
+    return handle
 
 
 def get_device(mode, func, args, kwargs):
@@ -69,12 +76,6 @@ def get_device(mode, func, args, kwargs):
     tensor = args[0] if args else kwargs["input"]
     device_index = index_of(tensor)
     return device_index if device_index >= 0 else func(tensor)
-
-
-def item(mode, func, args, kwargs):
-    """`Tensor.item()`: returns a Python number."""
-    device_index = index_of(args[0])
-    return mode.run(func, args, kwargs, device_index) if device_index >= 0 else func(*args)
 
 
 def repr_(mode, func, args, kwargs):
@@ -94,10 +95,7 @@ def format_(mode, func, args, kwargs):
 
 def _refuse_numpy(tensor: Tensor) -> None:
     if index_of(tensor) >= 0:
-        raise TypeError(
-            f"can't convert {device_of(tensor)} device type tensor to numpy. Use Tensor.cpu() to "
-            "copy the tensor to host memory first."
-        )
+        raise TypeError(text("numpy", device_of(tensor)))
 
 
 def numpy(mode, func, args, kwargs):
@@ -109,50 +107,18 @@ def numpy(mode, func, args, kwargs):
     return result.copy() if index_of(args[0]) >= 0 else result
 
 
-def array(mode, func, args, kwargs):
-    """`Tensor.__array__`, which `np.asarray` and similar functions call."""
-    _refuse_numpy(args[0])
-    return func(*args, **kwargs)
-
-
 def cuda_array_interface(mode, func, args, kwargs):
     """`Tensor.__cuda_array_interface__`: an AttributeError, so that `hasattr` returns False."""
     if index_of(args[0]) >= 0:
-        raise AttributeError(
-            f"Not simulated: __cuda_array_interface__ of a tensor on {device_of(args[0])}. "
-            "Other libraries cannot use the simulated GPU. Call Tensor.cpu() before you pass the "
-            "tensor to another library."
-        )
+        raise AttributeError(text("array_interface", device_of(args[0])))
     return func(*args, **kwargs)
-
-
-def dlpack(mode, func, args, kwargs):
-    """`Tensor.__dlpack__`: a GPU tensor can only be exported as a copy on the CPU."""
-    tensor = args[0]
-    if index_of(tensor) < 0:
-        return func(*args, **kwargs)
-    target = kwargs.get("dl_device")
-    if target is None or target[0] != _DLPACK_CPU:
-        _refuse(tensor)
-    if kwargs.get("copy") is False:
-        raise ValueError(
-            f"cannot move (i.e. copy=False) tensor from {device_of(tensor)} to cpu without copying."
-        )
-    return func(tensor.clone(), **{**kwargs, "stream": None})
-
-
-def dlpack_device(mode, func, args, kwargs):
-    """`Tensor.__dlpack_device__`: the DLPack device type and the device index."""
-    device_index = index_of(args[0])
-    return (_DLPACK_CUDA, device_index) if device_index >= 0 else func(*args, **kwargs)
 
 
 def wrap_export(export: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function that creates a capsule, such as `torch.utils.dlpack.to_dlpack`."""
 
     def to_dlpack(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if index_of(tensor) >= 0:
-            _refuse(tensor)
+        _refuse_dlpack(tensor)
         return export(tensor, *args, **kwargs)
 
     return to_dlpack
@@ -164,23 +130,12 @@ def wrap_import(load: Callable[..., Any]) -> Callable[..., Any]:
     def from_dlpack(ext_tensor: Any, **kwargs: Any) -> Tensor:
         if not isinstance(ext_tensor, Tensor) or index_of(ext_tensor) < 0:
             return load(ext_tensor, **kwargs)
-        if ext_tensor.requires_grad:
-            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        device, copy = kwargs.get("device"), kwargs.get("copy")
-        result = ext_tensor.to(device or ext_tensor.device)
-        if result is not ext_tensor and copy is False:
-            raise ValueError(
-                f"cannot move DLPack tensor from device {ext_tensor.device} to {result.device} "
-                "without copying. Set copy=None or copy=True."
-            )
-        return result.clone() if copy and result is ext_tensor else result.detach()
+        device = kwargs.get("device") or ext_tensor.device
+        return ext_tensor.detach().to(device, copy=bool(kwargs.get("copy")))
 
     return from_dlpack
 
 
-def _refuse(tensor: Tensor) -> None:
-    raise BufferError(
-        f"Not simulated: a DLPack capsule of a tensor on {device_of(tensor)}. Other libraries "
-        "cannot use the simulated GPU. Call Tensor.cpu() before you pass the tensor to another "
-        "library."
-    )
+def _refuse_dlpack(tensor: Tensor) -> None:
+    if index_of(tensor) >= 0:
+        raise BufferError(text("dlpack", device_of(tensor)))

@@ -5,13 +5,13 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures.thread import _WorkItem
+from contextlib import ExitStack
 from types import ModuleType
 from typing import Any
 
 import torch
 from torch.autograd.function import BackwardCFunction
 from torch.autograd.graph import saved_tensors_hooks
-from torch.nested._internal.nested_tensor import NestedTensor
 from torch.overrides import _get_current_function_mode_stack, _pop_mode, _push_mode
 from torch.utils._device import DeviceContext
 from torch.utils.hooks import BackwardHook
@@ -23,10 +23,13 @@ from . import (
     generators,
     gradients,
     inspection,
+    messages,
     placement,
     processes,
+    settings,
     storages,
     streams,
+    timed,
     training,
     unsupported,
     waits,
@@ -35,14 +38,6 @@ from .machine import Machine
 from .mode import EveryAllocation, SimulatedCUDA
 
 _MISSING = object()
-_IMPLEMENTATION_CHOICE = "_default_to_fused_or_foreach"
-# The tensor types of torch.cuda, such as torch.cuda.FloatTensor.
-_TYPES = {
-    "FloatTensor": torch.float32, "DoubleTensor": torch.float64, "HalfTensor": torch.float16,
-    "BFloat16Tensor": torch.bfloat16, "ByteTensor": torch.uint8, "CharTensor": torch.int8,
-    "ShortTensor": torch.int16, "IntTensor": torch.int32, "LongTensor": torch.int64,
-    "BoolTensor": torch.bool,
-}  # fmt: skip
 
 
 class Installation:
@@ -51,8 +46,10 @@ class Installation:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.mode = SimulatedCUDA(machine)
+        if machine.clock is not None:
+            self.mode.handlers |= timed.handlers()
         self._replaced: list[tuple[object, str, object]] = []
-        self._allocations: EveryAllocation | None = None
+        self._modes = ExitStack()
 
     def install(self) -> None:
         """Replace PyTorch's device functions, then activate the mode."""
@@ -62,18 +59,18 @@ class Installation:
             storages.install_in_files(self.machine)
             processes.watch_forks(self.machine)
             push_at_bottom(self.mode)
-            if self.machine.every_allocation:
-                self._allocations = EveryAllocation(self.machine.memories)
-                self._allocations.__enter__()
+            if self.machine.clock is not None:
+                for timed_mode in timed.modes(self.machine):
+                    self._modes.enter_context(timed_mode)
+            elif self.machine.every_allocation:
+                self._modes.enter_context(EveryAllocation(self.machine.memories))
         except BaseException:
             self.uninstall()
             raise
 
     def uninstall(self) -> None:
         """Restore everything that was replaced, in reverse order."""
-        if self._allocations is not None:
-            self._allocations.__exit__(None, None, None)
-            self._allocations = None
+        self._modes.close()
         waits.set_debug_mode(self.machine, 0)
         remove_from_stack(self.mode)
         storages.uninstall_from_files()
@@ -93,10 +90,8 @@ class Installation:
 
     def _wrap(self, owner: object, name: str, wrapper: Callable[..., Any]) -> None:
         if not hasattr(owner, name):
-            raise RuntimeError(
-                f"{owner!r} has no attribute {name!r}, which the simulated GPU replaces. It does "
-                f"not support torch {torch.__version__}; install a version that it was tested with."
-            )
+            values = owner, name, torch.__version__
+            raise RuntimeError(messages.text("missing_attribute", *values))
         self._replace(owner, name, wrapper(getattr(owner, name)))
 
     def _wrap_default_device_mode(self, set_default: Callable[..., Any]) -> Callable[..., Any]:
@@ -139,8 +134,8 @@ class Installation:
                 if hasattr(module, name):
                     self._replace(module, name, _distinct(module, name, replacement))
         self._replace(torch.cuda, "_lazy_init", processes.lazy_init_replacement(machine))
-        for name, dtype in _TYPES.items():
-            self._replace(torch.cuda, name, cuda_api.tensor_type(dtype, name))
+        for name, dtype in settings.table("functions")["tensor_types"].items():
+            self._replace(torch.cuda, name, cuda_api.tensor_type(getattr(torch, dtype), name))
         for name in ("range_push", "range_pop", "mark"):
             self._replace(torch.cuda.nvtx, name, lambda *args, **kwargs: 0)
         for name in ("start", "stop"):
@@ -169,15 +164,12 @@ class Installation:
         self._replace(torch.jit, "trace", unsupported.identity_compiler("torch.jit.trace"))
         self._wrap(torch.autograd.profiler.profile, "__init__", unsupported.wrap_profiler)
         self._wrap(torch, "set_default_tensor_type", cuda_api.wrap_set_default_tensor_type)
-        for name in ("nested_tensor", "as_nested_tensor"):
-            self._wrap(torch.nested, name, lambda function: placement.wrap_factory(mode, function))
         for owner in (torch, torch.utils.dlpack):
             self._wrap(owner, "to_dlpack", inspection.wrap_export)
             self._wrap(owner, "from_dlpack", inspection.wrap_import)
         for name in ("_to_dlpack", "_to_dlpack_versioned"):
             self._wrap(torch._C, name, inspection.wrap_export)
         self._replace(torch.Tensor, "record_stream", lambda tensor, stream: None)
-        self._wrap(torch.Tensor, "set_", lambda set_: storages.wrap_set(mode, set_))
         self._wrap(torch.Tensor, "_make_wrapper_subclass",
                    lambda create: storages.wrap_make_wrapper_subclass(mode, create))  # fmt: skip
         self._wrap(torch.Tensor, "_make_subclass", storages.wrap_make_subclass)
@@ -199,16 +191,15 @@ class Installation:
             (BackwardHook, "setup_output_hook", gradients.wrap_hook_setup),
             (torch.autograd.Function, "apply", gradients.wrap_apply),
             (BackwardCFunction, "apply", gradients.wrap_backward),
-            (NestedTensor, "__new__", gradients.wrap_nested_tensor),
             (saved_tensors_hooks, "__init__", gradients.wrap_saved_tensor_hooks),
         )
         for owner, name, wrapper in hooks:
             self._wrap(owner, name, functools.partial(wrapper, mode))
         for optimizer in training.optimizer_classes():
             self._wrap(optimizer, "_init_group", functools.partial(training.wrap_init_group, mode))
-            module = sys.modules[optimizer.__module__]
-            if hasattr(module, _IMPLEMENTATION_CHOICE):
-                self._wrap(module, _IMPLEMENTATION_CHOICE, training.wrap_implementation_choice)
+            module, name = sys.modules[optimizer.__module__], "_default_to_fused_or_foreach"
+            if hasattr(module, name):
+                self._wrap(module, name, training.wrap_implementation_choice)
         self._wrap(torch.optim.Optimizer, "zero_grad", training.wrap_zero_grad)
 
 

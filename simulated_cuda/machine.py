@@ -8,6 +8,8 @@ from typing import Any
 import torch
 
 from . import messages, waits
+from .cards import Card
+from .clock import Clock
 from .device_tags import CPU
 from .memory import DeviceMemory
 
@@ -19,18 +21,26 @@ class _CurrentDevice(threading.local):
 class Machine:
     """`count` identical simulated devices with `total` bytes of memory each.
 
-    `every_allocation` sets whether memory that PyTorch allocates internally is counted too.
+    `every_allocation` sets whether memory that PyTorch allocates internally is counted too. `card`
+    is the model of GPU whose properties and time are simulated, and `computes` is whether
+    operations compute anything.
     """
 
-    def __init__(self, count: int, total: int, every_allocation: bool = False) -> None:
+    def __init__(
+        self, count: int, total: int, every_allocation: bool = False, card: Card | None = None,
+        computes: bool = True,
+    ) -> None:  # fmt: skip
         if count < 1:
             raise ValueError(f"devices is {count}; expected at least 1")
         if total < 1:
             raise ValueError(f"memory is {total} bytes; expected at least 1")
-        self.arguments = (count, total, every_allocation)
+        self.arguments = (count, total, every_allocation, card, computes)
         self.count = count
         self.total = total
         self.every_allocation = every_allocation
+        self.card = card
+        self.computes = computes
+        self.clock = Clock(card) if card is not None else None
         self.memories = [DeviceMemory(index, total) for index in range(count)]
         # The default generators, created on first use.
         self.generators: list[Any] = []
@@ -75,7 +85,7 @@ class Machine:
     def touch(self) -> None:
         """Initialize the devices; raise CUDA's error in a process forked after their first use."""
         if self.forked:
-            raise RuntimeError(messages.FORKED)
+            raise RuntimeError(messages.text("forked"))
         self.initialized = True
 
     def resolve(self, device: object) -> int | None:

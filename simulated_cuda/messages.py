@@ -4,7 +4,11 @@
 message of the installed version is used.
 """
 
+from typing import Any
+
 import torch
+
+from . import settings
 
 # The names of integer dtypes in PyTorch's messages.
 INTEGERS = {
@@ -16,17 +20,15 @@ _VERSION = tuple(int(part) for part in torch.__version__.split("+")[0].split("."
 
 CUDA_ERROR = getattr(torch, "AcceleratorError", RuntimeError)
 
-FORKED = (
-    "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must "
-    "use the 'spawn' start method"
-)
 
-_SAME_DEVICE = "Expected all tensors to be on the same device, but "
+def text(name: str, *values: Any, **named: Any) -> str:
+    """Return a text of `errors.toml` with these values."""
+    return settings.table("errors")[name].format(*values, **named)
 
 
 def two_devices(first: torch.device, second: torch.device) -> RuntimeError:
     """Return the error of element-wise operations; `first` is not the CPU."""
-    return RuntimeError(f"{_SAME_DEVICE}found at least two devices, {first} and {second}!")
+    return RuntimeError(text("two_devices", first, second))
 
 
 def wrong_argument(
@@ -37,38 +39,22 @@ def wrong_argument(
 
     `others` is the device of the first argument.
     """
-    return RuntimeError(
-        f"{_SAME_DEVICE}got {name} is on {device}, different from other tensors on {others} "
-        f"(when checking argument in method {prefix}{method})"
-    )
+    return RuntimeError(text("wrong_argument", name, device, others, prefix + method))
 
 
-_ASYNCHRONOUS = (
-    "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace "
-    "below might be incorrect.\n"
-    "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
-)
-
-
-def _cuda_error(text: str, help_text: str, in_kernel: bool = False) -> Exception:
+def _cuda_error(what: str, help_text: str, in_kernel: bool = False) -> Exception:
     """Return the error of a failed call of the CUDA runtime (c10/cuda/CUDAException.cpp).
 
     `in_kernel` is True if a kernel failed, which may be reported by a later call.
     """
-    text = f"CUDA error: {text}\n{help_text}\n"
+    message = f"CUDA error: {what}\n{help_text}\n"
     if in_kernel or _VERSION < (2, 13):
-        text += _ASYNCHRONOUS
+        message += text("asynchronous")
     elif _VERSION == (2, 13):
-        text += "For more detailed error information, run with CUDA_LOG_FILE=stderr\n"
+        message += "For more detailed error information, run with CUDA_LOG_FILE=stderr\n"
     if _VERSION < (2, 13):
-        text += "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
-    return CUDA_ERROR(text)
-
-
-_SEARCH = (
-    "Search for `{}' in https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html "
-    "for more information."
-)
+        message += "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+    return CUDA_ERROR(message)
 
 
 def invalid_ordinal() -> Exception:
@@ -86,21 +72,20 @@ def not_simulated(name: str, advice: str) -> NotSimulatedError:
     return NotSimulatedError(f"Not simulated: {name}. {advice}")
 
 
-ADVICE_ON_FAKE_TENSORS = (
-    "torch.export, make_fx and FakeTensorMode need the CUDA driver. Use tensors "
-    "on the CPU, or a machine with a GPU."
-)
+def fake_tensor_not_simulated() -> NotSimulatedError:
+    """Return the error for a FakeTensor on CUDA."""
+    return not_simulated("FakeTensor on CUDA", text("fake_tensor"))
 
 
 def device_assertion() -> Exception:
     """Return the error for an index out of range in a CUDA kernel."""
-    help_text = _SEARCH.format("cudaErrorAssert")
+    help_text = text("search", "cudaErrorAssert")
     return _cuda_error("device-side assert triggered", help_text, in_kernel=True)
 
 
 def initialization_error() -> Exception:
     """Return the error for an operation on a GPU tensor in a forked process."""
-    return _cuda_error("initialization error", _SEARCH.format("cudaErrorInitializationError"))
+    return _cuda_error("initialization error", text("search", "cudaErrorInitializationError"))
 
 
 def out_of_memory(
@@ -112,15 +97,9 @@ def out_of_memory(
     program has set, or None.
     """
     allowed = "" if limit is None else f"{size(limit)} allowed; "
-    return (
-        f"CUDA out of memory. Tried to allocate {size(needed)}. GPU {index} has a total capacity "
-        f"of {size(total)} of which {size(free)} is free. {allowed}Of the allocated memory "
-        f"{size(allocated)} is allocated by PyTorch, and {size(cached)} is reserved by PyTorch "
-        "but unallocated. If reserved but unallocated memory is large try setting "
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See "
-        "documentation for Memory Management  (https://docs.pytorch.org/docs/stable/notes/cuda.html"
-        "#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)"
-    )
+    sizes = {"total": total, "free": free, "allocated": allocated, "cached": cached}
+    sizes = {name: size(nbytes) for name, nbytes in sizes.items()}
+    return text("out_of_memory", needed=size(needed), index=index, allowed=allowed, **sizes)
 
 
 def size(nbytes: int) -> str:
@@ -135,9 +114,4 @@ def size(nbytes: int) -> str:
 
 def no_kernel(operation: str) -> str:
     """Return the message for a missing CUDA kernel, without PyTorch's list of backends."""
-    name = operation if "::" in operation else f"aten::{operation}"
-    return (
-        f"Could not run '{name}' with arguments from the 'CUDA' backend. This could be "
-        "because the operator doesn't exist for this backend, or was omitted during the "
-        "selective/custom build process (if using custom build)."
-    )
+    return text("no_kernel", operation if "::" in operation else f"aten::{operation}")

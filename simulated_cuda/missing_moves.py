@@ -213,14 +213,11 @@ def main(paths: Sequence[Path], arguments: Sequence[str], gpus: settings.Setting
             return 2
 
         def detected(*removed: Move) -> bool:
-            files = {move.path: copy / move.path.resolve().relative_to(root) for move in removed}
-            for path, copied in files.items():
-                moves_of_file = [move for move in removed if move.path == path]
-                copied.write_bytes(without(moves_of_file, path.read_bytes()))
-            status = _run_tests(copy, arguments, gpus, timeout)[0]
-            for path, copied in files.items():
-                copied.write_bytes(path.read_bytes())
-            return status != 0
+            for path in {move.path for move in found}:
+                changes = [move for move in removed if move.path == path]
+                copied = copy / path.resolve().relative_to(root)
+                copied.write_bytes(without(changes, path.read_bytes()))
+            return _run_tests(copy, arguments, gpus, timeout)[0] != 0
 
         for number, move in enumerate(moves, 1):
             missed += [] if detected(move) else [move]
@@ -248,19 +245,18 @@ def _run_tests(
 ) -> tuple[int, str]:
     """Run pytest in `folder`; return its exit status and its output."""
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    sources = [str(path) for path in (folder / "src", folder) if path.is_dir()]
-    root = str(Path(__file__).resolve().parents[1])
-    before = environment.get("PYTHONPATH")
-    environment["PYTHONPATH"] = os.pathsep.join([*sources, *([before] if before else []), root])
+    root = Path(__file__).resolve().parents[1]
+    paths = [folder / "src", folder, os.environ.get("PYTHONPATH", folder), root]
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, paths))
     command = [
         sys.executable, "-m", "pytest", "-x", "-q", "-p", "simulated_cuda.pytest_plugin",
         f"--simulated-cuda={gpus.gpus}", f"--simulated-cuda-memory={gpus.memory}", *arguments,
     ]  # fmt: skip
     try:
         completed = subprocess.run(
-            command, cwd=folder, env=environment, timeout=timeout, capture_output=True, text=True,
-            check=False,
+            command, cwd=folder, env=environment, timeout=timeout, check=False, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return _TESTS_FAILED, ""
-    return completed.returncode, completed.stdout + completed.stderr
+    return completed.returncode, completed.stdout

@@ -25,6 +25,7 @@ from .device_tags import (
     storage_of,
     thread,
 )  # fmt: skip
+from .messages import text
 
 Tensor = torch.Tensor
 Check = Callable[..., None]
@@ -102,28 +103,28 @@ class CheckedSteps(DispatchMode):
         return result
 
 
-def _check_pair(text: str) -> Check:
+def _check_pair(name: str) -> Check:
     """Return the check of a function whose first two tensors must be on the same device."""
 
     def check(input, other, *args, **kwargs):
         first, second = device_of(input), device_of(other)
         if first != second:
-            raise RuntimeError(text.format(first, second))
+            raise RuntimeError(text(name, first, second))
 
     return check
 
 
-def _check_list(text: str) -> Check:
+def _check_list(name: str) -> Check:
     """Return the check of a function of several tensors, passed as `f(a, b)` or `f([a, b])`."""
 
     def check(*tensors, **kwargs):
-        nested = len(tensors) == 1 and isinstance(tensors[0], list | tuple)
-        devices = [
-            device_of(x) for x in (tensors[0] if nested else tensors) if isinstance(x, Tensor)
-        ]
+        if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
+            tensors = tensors[0]
+        devices = [device_of(x) for x in tensors if isinstance(x, Tensor)]
         for number, device in enumerate(devices):
             if device != devices[0]:
-                raise RuntimeError(text.format(first=devices[0], number=number, device=device))
+                values = {"first": devices[0], "number": number, "device": device}
+                raise RuntimeError(text(name, **values))
 
     return check
 
@@ -131,19 +132,13 @@ def _check_list(text: str) -> Check:
 def _inner(input, other, **kwargs):
     first, second = device_of(input).type, device_of(other).type
     if first != second:
-        raise RuntimeError(
-            f"Expected tensor to have {first} DeviceType, but got tensor with {second} DeviceType "
-            "(while checking arguments for inner())"
-        )
+        raise RuntimeError(text("inner", first, second))
 
 
 def _attention(query, key, value, attn_mask=None, *args, **kwargs):
     devices = [device_of(tensor) for tensor in (query, key, value)]
     if len(set(devices)) > 1:
-        raise RuntimeError(
-            "Expected query, key, and value to have the same device type, but got query.device: "
-            f"{devices[0]} key.device: {devices[1]} and value.device: {devices[2]} instead."
-        )
+        raise RuntimeError(text("attention", *devices))
     if isinstance(attn_mask, Tensor):
         rules.check_attention_mask(query, attn_mask)
 
@@ -155,10 +150,8 @@ def _recurrent(input, second, third, *args, **kwargs):
     for name, tensors in (("hidden", _as_sequence(hidden)), ("parameter", weights)):
         for tensor in tensors:
             if index_of(tensor) != index_of(input):
-                raise RuntimeError(
-                    f"Input and {name} tensors are not at the same device, found input tensor at "
-                    f"{device_of(input)} and {name} tensor at {device_of(tensor)}"
-                )
+                values = name, device_of(input), name, device_of(tensor)
+                raise RuntimeError(text("recurrent", *values))
 
 
 def _as_sequence(value: Any) -> Sequence[Any]:
@@ -184,53 +177,14 @@ def _root_mean_square_norm(input, normalized_shape, weight=None, *args, **kwargs
     check_named("__fused_rms_norm", input=input, weight=weight)
 
 
-def _native_batch_norm(input, weight, bias, running_mean, running_var, *args, **kwargs):
-    check_named(
-        "_native_batch_norm", input=input, weight=weight, bias=bias, running_mean=running_mean,
-        running_var=running_var,
-    )  # fmt: skip
-
-
 def _quantile(input, q, *args, **kwargs):
     if isinstance(q, Tensor) and index_of(q) != index_of(input):
-        raise RuntimeError("quantile() q tensor must be on the same device as the input tensor")
-
-
-def _gradient(input, *args, spacing=None, **kwargs):
-    for step in _as_sequence(spacing):
-        if isinstance(step, Tensor) and index_of(step) != index_of(input):
-            raise RuntimeError(
-                "torch.gradient expected each tensor to be on the same device, but got devices "
-                f"{device_of(input)} and {device_of(step)}!"
-            )
+        raise RuntimeError(text("quantile"))
 
 
 def _tensor_split(input, sections, *args, **kwargs):
     if isinstance(sections, Tensor) and index_of(sections) != CPU:
-        raise RuntimeError(
-            "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on "
-            f"{device_of(sections)}"
-        )
-
-
-def _searchsorted(sorted_sequence, input, *args, sorter=None, **kwargs):
-    devices = [device_of(x) for x in (sorter, input) if isinstance(x, Tensor)]
-    if index_of(sorted_sequence) == index_of(input) and len(set(devices)) > 1:
-        raise RuntimeError(
-            "torch.searchsorted(): sorter and boundary tensors should have same device type, but "
-            f"got sorter tensor device type {devices[0]} and input value tensor device type "
-            f"{devices[1]}"
-        )
-
-
-def _segment_reduce(data, *args, lengths=None, offsets=None, **kwargs):
-    for name, tensor in (("lengths", lengths), ("offsets", offsets)):
-        if isinstance(tensor, Tensor) and index_of(tensor) != index_of(data):
-            raise RuntimeError(
-                f"Expected data.get_device() == {name}_value.get_device() to be true, but got "
-                "false.  (Could this error message be improved?  If so, please report an "
-                "enhancement request to PyTorch.)"
-            )
+        raise RuntimeError(text("tensor_split", device_of(sections)))
 
 
 def _as_method(name: str, check: Check) -> dict[Callable[..., Any], Check]:
@@ -245,29 +199,11 @@ _CHECKS: dict[Callable[..., Any], Check] = {
     _VF.lstm_cell: _recurrent_cell("__thnn_fused_lstm_cell", "cx"),
     _VF.gru_cell: _recurrent_cell("__thnn_fused_gru_cell", "hx"),
     **dict.fromkeys((_VF.lstm, _VF.gru, _VF.rnn_tanh, _VF.rnn_relu), _recurrent),
-    **dict.fromkeys(
-        (torch.meshgrid, torch.cartesian_prod),
-        _check_list("meshgrid expects all tensors to have the same device"),
-    ),
-    torch.block_diag: _check_list(
-        "torch.block_diag: input tensors must all be on the same device. Input 0 is on device "
-        "{first} and input {number} is on device {device}"
-    ),
-    torch.linalg.multi_dot: _check_list(
-        "multi_dot(): all tensors must be on the same device but tensor 0 is on {first} and tensor "
-        "{number} on {device}"
-    ),
-    torch.gradient: _gradient,
-    torch.searchsorted: _searchsorted,
-    torch.segment_reduce: _segment_reduce,
-    torch.native_batch_norm: _native_batch_norm,
-    **_as_method("cholesky_solve", _check_pair(
-        "Expected b and A to be on the same device, but found b on {} and A on {} instead."
-    )),
-    **_as_method("take_along_dim", _check_pair(
-        "Expected tensor to have {} Device, but got tensor with {} Device (while checking "
-        "arguments for torch.take_along_dim():)"
-    )),
+    **dict.fromkeys((torch.meshgrid, torch.cartesian_prod), _check_list("meshgrid")),
+    torch.block_diag: _check_list("block_diag"),
+    torch.linalg.multi_dot: _check_list("multi_dot"),
+    **_as_method("cholesky_solve", _check_pair("cholesky_solve")),
+    **_as_method("take_along_dim", _check_pair("take_along_dim")),
     **_as_method("quantile", _quantile),
     **_as_method("nanquantile", _quantile),
     **_as_method("inner", _inner),

@@ -211,11 +211,19 @@ class EveryAllocation(DispatchMode):
         # Bypass the function mode: it has already handled this operation, or, in a backward pass,
         # must not handle it.
         with torch._C.DisableTorchFunction():
-            result = operation(*args, **(kwargs or {}))
+            result = self.compute(operation, args, kwargs or {})
             device_index = thread.running
             if device_index == CPU and thread.backward_depth:
                 tensors = (x for x in tree_leaves(args) if isinstance(x, torch.Tensor))
                 device_index = max((index_of(tensor) for tensor in tensors), default=CPU)
             if device_index != CPU:
                 set_devices(result, device_index, self.memories, guess=thread.backward_depth > 0)
+                self.note(operation, args, kwargs or {}, result, device_index)
             return result
+
+    def compute(self, operation, args: tuple, kwargs: dict) -> Any:
+        """Return the result of an operation."""
+        return operation(*args, **kwargs)
+
+    def note(self, operation, args: tuple, kwargs: dict, result: Any, device_index: int) -> None:
+        """Called after each operation on a simulated device."""

@@ -1,6 +1,5 @@
 """Handlers that create tensors on a device or move them to one, if its memory is sufficient."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -23,11 +22,12 @@ from .device_tags import (
 Tensor = torch.Tensor
 # Functions that share memory with their input if possible. On a GPU, the result must be a copy.
 _MEMORY_SHARING = {torch.as_tensor, torch.asarray}
-# For these, device memory is checked after the call, because their data is already in CPU memory.
-_FROM_DATA = {torch.tensor, *_MEMORY_SHARING, torch.nested.nested_tensor}
-# The extra element of each range (`torch.range` includes its end), and the position of `steps`.
-_RANGES = {torch.arange: 0, torch.range: 1}
-_SPACINGS = {torch.linspace: 2, torch.logspace: 2}
+# For these, device memory is checked after the call: their data is already in CPU memory, or their
+# meta kernels import PyTorch's compiler, which takes seconds.
+_CHECKED_AFTER = {
+    torch.tensor, *_MEMORY_SHARING, torch.nested.nested_tensor, torch.arange, torch.range,
+    torch.linspace, torch.logspace,
+}  # fmt: skip
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
@@ -41,8 +41,6 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         Tensor.type_as: lambda mode, func, args, kwargs: to(mode, Tensor.to, args, kwargs),
         Tensor.pin_memory: pin_memory,
         Tensor.is_pinned: lambda mode, func, args, kwargs: tag_of(args[0]).pinned,
-        Tensor.share_memory_: share_memory,
-        Tensor.is_shared: is_shared,
         # Accepts any two devices; the destination stays on its device.
         Tensor.copy_: lambda mode, func, args, kwargs: func(*args, **kwargs),
     }
@@ -72,36 +70,24 @@ def make(mode, func, args, kwargs):
     if generator is not None:
         check_generator(generator, device_index)
     kwargs["device"] = "cpu"
-    if device_index >= 0 and func not in _FROM_DATA and not _is_small(args, kwargs):
+    if device_index >= 0 and func not in _CHECKED_AFTER and not _is_small(args, kwargs):
         _check_memory(mode, func, args, kwargs, device_index)
     if device_index >= 0 and generator is None and func in generators.FACTORIES:
         with generators.use_default_generator(mode.machine, device_index):
             result = func(*args, **kwargs)
     else:
-        result = func(*args, **kwargs)
+        try:
+            result = func(*args, **kwargs)
+        except RuntimeError as error:
+            if device_index >= 0:
+                mode.memories[device_index].explain_failed_allocation(error)
+            raise
     if device_index == CPU:
         return mark_as_pinned(result) if pinned else result
     if func in _MEMORY_SHARING and result is not source:
         result = result.clone()
     set_devices(result, device_index, mode.memories)
     return result
-
-
-def wrap_factory(mode, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `torch.nested.nested_tensor` and similar, which modes do not intercept."""
-
-    def make_on_device(*args: Any, **kwargs: Any) -> Any:
-        tensors = args[0] if args else None
-        first = tensors[0] if isinstance(tensors, list | tuple) and tensors else None
-        if isinstance(first, Tensor) and kwargs.get("device") is None:
-            kwargs["device"] = first.device
-        result = make(mode, function, args, kwargs)
-        device_index = index_of(result)
-        if device_index >= 0 and result.layout == torch.jagged:
-            set_devices(result.offsets(), device_index, mode.memories)
-        return result
-
-    return make_on_device
 
 
 def copy_to_device(mode, tensor: Tensor, device_index: int, dtype: torch.dtype | None = None):
@@ -139,38 +125,14 @@ def _check_memory(mode, func, args, kwargs, device_index: int) -> None:
     if "generator" in kwargs or "out" in kwargs:
         return
     try:
-        nbytes = _nbytes_of_range(func, args, kwargs)
-        if nbytes is None:
-            shape = func(*args, **{**kwargs, "device": "meta"})
-            if not (isinstance(shape, Tensor) and shape.layout == torch.strided):
-                return
-            nbytes = shape.untyped_storage().nbytes()
+        shape = func(*args, **{**kwargs, "device": "meta"})
+        if not (isinstance(shape, Tensor) and shape.layout == torch.strided):
+            return
+        nbytes = shape.untyped_storage().nbytes()
     except (ArithmeticError, RuntimeError, TypeError, ValueError, NotImplementedError):
         # An invalid argument, which the real call will report, or a function without a meta kernel.
         return
     mode.memories[device_index].check(nbytes)
-
-
-def _nbytes_of_range(func, args, kwargs) -> int | None:
-    """Return the size of `arange`, `linspace` and similar in bytes; None for other functions.
-
-    The meta kernels of these functions import PyTorch's compiler, which takes seconds.
-    """
-    if func in _RANGES:
-        bounds = dict(zip(("start", "end", "step"), args, strict=False))
-        if len(args) == 1:
-            bounds = {"end": args[0]}
-        bounds |= {name: kwargs[name] for name in ("start", "end", "step") if name in kwargs}
-        start, end, step = bounds.get("start", 0), bounds["end"], bounds.get("step", 1)
-        count = math.ceil((end - start) / step) + _RANGES[func]
-        integers = all(isinstance(value, int) for value in (start, end, step))
-        default = torch.int64 if integers and func is torch.arange else torch.get_default_dtype()
-    elif func in _SPACINGS:
-        count = kwargs["steps"] if "steps" in kwargs else args[_SPACINGS[func]]
-        default = torch.get_default_dtype()
-    else:
-        return None
-    return int(count) * (as_dtype(kwargs.get("dtype")) or default).itemsize
 
 
 def to(mode, func, args, kwargs):
@@ -286,13 +248,3 @@ def pin_memory(mode, func, args, kwargs):
     if index_of(tensor) >= 0:
         raise RuntimeError(f"cannot pin '{type_of(tensor)}' only dense CPU tensors can be pinned")
     return tensor if tag_of(tensor).pinned else mark_as_pinned(tensor.clone())
-
-
-def share_memory(mode, func, args, kwargs):
-    """`Tensor.share_memory_()`: does nothing for tensors on a GPU."""
-    return args[0] if index_of(args[0]) >= 0 else func(*args, **kwargs)
-
-
-def is_shared(mode, func, args, kwargs):
-    """`Tensor.is_shared`, which is always True on a GPU."""
-    return index_of(args[0]) >= 0 or func(*args, **kwargs)

@@ -4,11 +4,12 @@ import os
 import sys
 import weakref
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from torch.overrides import _get_current_function_mode_stack
 
-from . import messages
+from . import messages, timed
 from .machine import Machine
 
 _machines: weakref.WeakSet[Machine] = weakref.WeakSet()
@@ -38,7 +39,10 @@ def wrap_run(mode: Any, run: Callable[..., Any]) -> Callable[..., Any]:
     def run_with_mode(*args: Any) -> Any:
         if mode in _get_current_function_mode_stack():
             return run(*args)
-        with mode:
+        with ExitStack() as stack:
+            machine = mode.machine
+            for each in (mode, *(timed.modes(machine) if machine.clock is not None else ())):
+                stack.enter_context(each)
             return run(*args)
 
     return run_with_mode
@@ -57,11 +61,7 @@ def lazy_init_replacement(machine: Machine) -> Callable[[], None]:
         # Python code that calls `_lazy_init` only initializes CUDA. If C++ code is the caller, this
         # frame is the Python code that called it, which does not contain the name.
         if "_lazy_init" not in caller.f_code.co_names:
-            raise messages.not_simulated(
-                f"the call at {caller.f_code.co_filename}:{caller.f_lineno}",
-                "It would reach the CUDA driver. If it runs in a thread that was started before "
-                "simulated_cuda.enable(), call enable() first; otherwise skip it when "
-                "simulated_cuda.is_enabled() is true.",
-            )
+            place = f"the call at {caller.f_code.co_filename}:{caller.f_lineno}"
+            raise messages.not_simulated(place, messages.text("driver_call"))
 
     return _lazy_init

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from . import convolutions, messages
+from . import convolutions, messages, settings
 from .device_checks import (
     ELEMENTWISE,
     Argument,
@@ -22,12 +22,7 @@ from .device_checks import (
 )  # fmt: skip
 from .device_tags import CPU, device_at, device_of, index_of, set_devices
 
-# These accept tensors from several devices; the result is on the first tensor's device.
-_MULTI_DEVICE = frozenset({
-    "_copy_from", "_foreach_copy", "_has_compatible_shallow_copy_type", "_to_copy", "copy",
-    "is_same_size", "is_set_to", "resize_as", "as_strided_scatter", "diagonal_scatter",
-    "select_scatter", "slice_scatter", "set", "slice_inverse",
-})  # fmt: skip
+_NAMES = settings.table("functions")
 # Only the in-place form of `normal` is element-wise, and it takes no other tensor. The others are
 # composed of element-wise operations, the first of which checks the devices.
 _ELEMENTWISE = (ELEMENTWISE - {"normal"}) | {"allclose", "isclose", "ldexp", "soft_margin_loss"}
@@ -51,18 +46,31 @@ def check(func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> int:
 
     Raises CUDA's error if the operation does not accept these devices.
     """
+    refuse_if_only_on_cpu(func)
     name = func._schema.name.partition("::")[2]
     if name in _RULES:
         return _RULES[name](func, args, kwargs)
+    if name in _NAMES["runs_as"]:
+        for method, positions in _NAMES["runs_as"][name]:
+            device_index = check_named(method, **{n: args[p] for n, p in positions.items()})
+        return device_index
     if name.startswith(FOREACH):
         return _check_foreach(func, args, kwargs)
     arguments = tensor_arguments(func, args, kwargs)
-    if name in _MULTI_DEVICE or name.rstrip("_") in _MULTI_DEVICE:
+    if not {name, name.rstrip("_")}.isdisjoint(_NAMES["multi_device"]):
         return arguments[0].device_index
     name = name.removesuffix("_")
     if name in _ELEMENTWISE and f"{name}.{func._schema.overload_name}" not in _CHECKED_OVERLOADS:
         return check_elementwise(arguments, name not in _NO_CPU_SCALARS)
     return check_each(func, arguments)
+
+
+def refuse_if_only_on_cpu(func: torch._ops.OpOverload) -> None:
+    """Raise CUDA's error for an operation that has no kernel for CUDA."""
+    name = func._schema.name.removeprefix("aten::")
+    if name in _NAMES["only_cpu"]:
+        name = f"{name}.{func._schema.overload_name}".removesuffix(".")
+        raise NotImplementedError(messages.no_kernel(name))
 
 
 def _rule(*names: str) -> Callable[[Rule], Rule]:
@@ -81,10 +89,8 @@ def pack_padded_sequence(func, args, kwargs):
     lengths = args[1]
     if index_of(lengths) != CPU:
         dtype = lengths.type().rpartition(".")[2].removesuffix("Tensor")
-        raise RuntimeError(
-            "'lengths' argument should be a 1D CPU int64 tensor, but got "
-            f"{lengths.dim()}D {device_of(lengths)} {dtype} tensor"
-        )
+        values = lengths.dim(), device_of(lengths), dtype
+        raise RuntimeError(messages.text("packed_lengths", *values))
     return index_of(args[0])
 
 
@@ -104,47 +110,6 @@ def _mse_loss(func, args, kwargs):
     return device_index
 
 
-@_rule("embedding")
-def _embedding(func, args, kwargs):
-    """Runs as `index_select` on the weight."""
-    return check_named("_index_select", self=args[0], index=args[1])
-
-
-@_rule("mv")
-def _matrix_vector(func, args, kwargs):
-    """Runs as `addmv_` on a result that is created on the vector's device."""
-    return check_named("addmv_", self=args[1], mat=args[0], vec=args[1])
-
-
-@_rule("_trilinear")
-def _trilinear(func, args, kwargs):
-    """Runs as two batched matrix products on CUDA."""
-    check_named("bmm", self=args[0], mat2=args[1])
-    return check_named("bmm", self=args[0], mat2=args[2])
-
-
-@_rule("masked_scatter")
-def _masked_scatter(func, args, kwargs):
-    """Runs as `masked_scatter_` on a copy."""
-    return check_named("_masked_scatter_", self=args[0], mask=args[1], source=args[2])
-
-
-@_rule("put")
-def _put(func, args, kwargs):
-    """Runs as `put_` on a copy."""
-    return check_named("_put_", self=args[0], index=args[1], source=args[2])
-
-
-def _result_on_first_device(*names: str) -> Rule:
-    """Return the rule for operations that create their result on the first tensor's device."""
-
-    def rule(func: Any, args: tuple, kwargs: dict) -> int:
-        base = func._schema.name.partition("::")[2].rstrip("_")
-        return check_named(f"out_{base}_out", **dict(zip(names, args, strict=False)))
-
-    return rule
-
-
 def _result_on_device_of(position: int) -> Rule:
     """Return the rule for element-wise operations that create their result before the check.
 
@@ -158,25 +123,10 @@ def _result_on_device_of(position: int) -> Rule:
     return rule
 
 
-def _not_on_cuda(name: str) -> Rule:
-    def rule(func: Any, args: tuple, kwargs: dict) -> int:
-        raise NotImplementedError(messages.no_kernel(name))
-
-    return rule
-
-
 _RULES |= {
     **dict.fromkeys(("logical_and", "logical_or", "logical_xor"), _result_on_device_of(0)),
     "soft_margin_loss": _result_on_device_of(0),
     "binary_cross_entropy_with_logits": _result_on_device_of(1),
-    "histogram": _not_on_cuda("histogram.bins_tensor"),
-    "_histogramdd_from_bin_tensors": _not_on_cuda("_histogramdd_from_bin_tensors"),
-    "complex": _result_on_first_device("real", "imag"),
-    "polar": _result_on_first_device("abs", "angle"),
-    "linalg_lstsq": _result_on_first_device("self", "b"),
-    "addr_": _result_on_first_device("self", "vec1", "vec2"),
-    # The argument `dummy` is on no GPU.
-    "_nested_view_from_jagged": lambda func, args, kwargs: index_of(args[0]),
 }
 
 
@@ -235,10 +185,7 @@ def _index(func, args, kwargs):
     source = index_of(args[0])
     for index in args[1]:
         if index is not None and index_of(index) not in (CPU, source):
-            raise RuntimeError(
-                "indices should be either on cpu or on the same device as the indexed tensor "
-                f"({device_at(source)})"
-            )
+            raise RuntimeError(messages.text("indices", device_at(source)))
     return source
 
 
@@ -267,10 +214,7 @@ def _masked_fill(func, args, kwargs):
     if source == CPU and func._schema.overload_name == "Tensor":
         raise RuntimeError("masked_fill_: Expected inputs to be on same device")
     if source != mask:
-        raise RuntimeError(
-            "expected self and mask to be on the same device, but got mask on "
-            f"{device_at(mask)} and self on {device_at(source)}"
-        )
+        raise RuntimeError(messages.text("masked_fill", device_at(mask), device_at(source)))
     return source
 
 

@@ -2,10 +2,13 @@
 
 import os
 import re
+import tomllib
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 NAME = "Simulated GPU"
 GIB = 1 << 30
@@ -17,14 +20,21 @@ _STARTUP = Path(__file__).resolve().parent / "startup"
 
 @dataclass(frozen=True)
 class Settings:
-    """The number of simulated GPUs and the memory of each in bytes."""
+    """The number of simulated GPUs, the memory of each in bytes, and the card that is modelled."""
 
     gpus: int = 1
     memory: int = 8 * GIB
+    card: str | None = None
 
     def __str__(self) -> str:
         plural = "" if self.gpus == 1 else "s"
         return f"{self.gpus} simulated GPU{plural} with {self.memory / GIB:g} GiB of memory"
+
+
+@cache
+def table(name: str) -> dict[str, Any]:
+    """Return the contents of a TOML file of this package."""
+    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
 
 
 def parse_size(text: str) -> int:
@@ -43,8 +53,8 @@ def from_environment() -> Settings | None:
     text = os.environ.get(VARIABLE)
     if not text:
         return None
-    gpus, _, memory = text.partition(",")
-    return Settings(int(gpus), int(memory))
+    gpus, memory, card = text.split(",")
+    return Settings(int(gpus), int(memory), card or None)
 
 
 @contextmanager
@@ -59,7 +69,7 @@ def inherit_in_child_processes(
     names = (VARIABLE, "PYTHONPATH")
     old_values = {name: environment.get(name) for name in names}
     folders = [str(_STARTUP), old_values["PYTHONPATH"], str(_STARTUP.parents[1])]
-    environment[VARIABLE] = f"{settings.gpus},{settings.memory}"
+    environment[VARIABLE] = f"{settings.gpus},{settings.memory},{settings.card or ''}"
     environment["PYTHONPATH"] = os.pathsep.join(folder for folder in folders if folder)
     try:
         yield

@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 from torch import serialization
-from torch.overrides import _get_current_function_mode_stack
 
 from . import messages
 from .device_tags import (
@@ -18,7 +17,6 @@ from .device_tags import (
     device_at,
     index_of,
     move_storage,
-    set_devices,
     storage_of,
 )  # fmt: skip
 from .machine import Machine
@@ -33,32 +31,6 @@ _PRIORITY = 5
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     """Return the handlers for tensor methods that resize a tensor's storage."""
     return {Tensor.resize_: resize_, Tensor.resize_as_: resize_}
-
-
-def wrap_set(mode, set_: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `Tensor.set_`, which modes do not intercept, to check that the devices match."""
-
-    def set_storage(tensor: Tensor, source: Any = None, *args: Any, **kwargs: Any) -> Tensor:
-        target = index_of(tensor)
-        if source is None:
-            result = set_(tensor)
-            if target >= 0:
-                set_devices(result, target, mode.memories)
-            return result
-        if isinstance(source, Tensor):
-            origin = index_of(source)
-        else:
-            origin = getattr(source, "_untyped_storage", source).device_tag.index
-        # Without the mode, PyTorch is making a copy inside an operation, which is always valid.
-        if target != origin and mode in _get_current_function_mode_stack():
-            raise RuntimeError(
-                f'Attempted to set the storage of a tensor on device "{device_at(target)}" to a '
-                f'storage on different device "{device_at(origin)}".  This is no longer allowed; '
-                "the devices must match."
-            )
-        return set_(tensor, source, *args, **kwargs)
-
-    return set_storage
 
 
 def wrap_make_wrapper_subclass(mode, create: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -92,7 +64,7 @@ def wrap_make_subclass(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
     ) -> Any:
         device = kwargs.get("device_for_backend_keys")
         if device is not None and device.type == "cuda":
-            raise messages.not_simulated("FakeTensor on CUDA", messages.ADVICE_ON_FAKE_TENSORS)
+            raise messages.fake_tensor_not_simulated()
         return create(cls, data, requires_grad, **kwargs)
 
     return staticmethod(make_subclass)

@@ -7,7 +7,8 @@ import threading
 import time
 from typing import Any
 
-from . import waits
+from . import messages, waits
+from .clock import Queue
 from .device_tags import device_at
 from .machine import Machine
 
@@ -26,10 +27,7 @@ _default: dict[int, Stream] = {}
 
 def _machine() -> Machine:
     if not _machines:
-        raise RuntimeError(
-            "The simulated GPU is off. Call simulated_cuda.enable() before you create streams and "
-            "events."
-        )
+        raise RuntimeError(messages.text("streams_are_off"))
     return _machines[-1]
 
 
@@ -51,21 +49,28 @@ class Stream:
         return 0, -3
 
     def query(self) -> bool:
-        """Return True: all work is complete."""
-        return True
+        """Return whether all work is complete; without a clock it always is."""
+        queue = _queue(self)
+        return queue is None or _machine().clock.poll() >= queue.ready
 
     def is_capturing(self) -> bool:
         """Return False: CUDA graphs are not simulated."""
         return False
 
     def synchronize(self) -> None:
-        """Return immediately: all work is complete. The debug mode for waits reports it."""
+        """Wait for the work of this stream. The debug mode for waits reports it."""
         waits.report_synchronization("Stream.synchronize")
+        if (clock := _machine().clock) is not None:
+            clock.wait(self.device_index, self.stream_id, "Stream.synchronize")
 
-    def wait_stream(self, other: Any = None) -> None:
-        """Return immediately: all work is complete."""
+    def wait_stream(self, stream: Stream) -> None:
+        """Let later work of this stream wait for the work that `stream` has now."""
+        if (queue := _queue(stream)) is not None:
+            _delay(self, queue.ready)
 
-    wait_event = wait_stream
+    def wait_event(self, event: Event) -> None:
+        """Let later work of this stream wait for an event."""
+        event.wait(self)
 
     def record_event(self, event: Event | None = None) -> Event:
         """Record `event`, or a new event, and return it."""
@@ -90,36 +95,39 @@ class Stream:
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
 
 
-class ExternalStream(Stream):
-    """A stream that another library created; `stream_ptr` is its address."""
-
-    def __init__(self, stream_ptr: int, device: Any = None, **kwargs: Any) -> None:
-        super().__init__(device)
-        self.cuda_stream = self.stream_id = self.native_handle = stream_ptr
-
-
 class Event:
-    """A point in a stream. `elapsed_time` is wall-clock time, since operations run on the CPU."""
+    """A point in a stream.
 
-    def __init__(
-        self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False,
-        interprocess: bool = False,
-    ) -> None:  # fmt: skip
-        self.enable_timing = enable_timing
+    `elapsed_time` is modelled if the simulation has a clock, otherwise wall-clock time, since
+    operations run on the CPU.
+    """
+
+    def __init__(self, *args: Any, enable_timing: bool = False, **options: Any) -> None:
+        # The first argument of torch.cuda.Event is enable_timing, that of torch.Event is a device.
+        self.enable_timing = enable_timing or args[:1] == (True,)
         self.recorded: float | None = None
 
     def record(self, stream: Stream | None = None) -> None:
-        """Store the current time."""
-        self.recorded = time.perf_counter()
+        """Store the time at which the stream reaches this event."""
+        queue = _queue(stream)
+        if queue is None:
+            self.recorded = time.perf_counter()
+        else:
+            self.recorded = max(_machine().clock.now, queue.ready)
 
     def query(self) -> bool:
-        """Return True: all work before the event is complete."""
-        return True
+        """Return whether all work before the event is complete; without a clock it always is."""
+        clock = _machine().clock
+        return clock is None or self.recorded is None or clock.poll() >= self.recorded
 
-    def synchronize(self, stream: Stream | None = None) -> None:
-        """Return immediately: all work before the event is complete."""
+    def synchronize(self) -> None:
+        """Wait for the work before the event."""
+        if (clock := _machine().clock) is not None and self.recorded is not None:
+            clock.wait_until(self.recorded, "Event.synchronize")
 
-    wait = synchronize
+    def wait(self, stream: Stream | None = None) -> None:
+        """Let later work of a stream, by default the current one, wait for this event."""
+        _delay(stream, self.recorded or 0.0)
 
     def elapsed_time(self, end_event: Event) -> float:
         """Return the milliseconds between two recorded events; raise ValueError as PyTorch does."""
@@ -133,26 +141,25 @@ class Event:
         return f"<torch.cuda.Event {'uninitialized' if self.recorded is None else 'recorded'}>"
 
 
-class CudaEvent(Event):
-    """An event with the arguments of `torch.cuda.Event`."""
-
-    def __init__(
-        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False,
-        external: bool = False,
-    ) -> None:  # fmt: skip
-        super().__init__(enable_timing=enable_timing)
+def current_key(device_index: int) -> int:
+    """Return 0 for the default stream of a device, or a number for another current stream."""
+    stream = _current.by_device.get(device_index)
+    return stream.stream_id if stream is not None else 0
 
 
-class StreamContext(contextlib.ExitStack):
-    """`with torch.cuda.stream(stream)`; None changes nothing."""
+def _queue(stream: Stream | None) -> Queue | None:
+    """Return a stream's queue, by default that of the current stream; None without a clock."""
+    machine = _machine()
+    if machine.clock is None:
+        return None
+    index = machine.current if stream is None else stream.device_index
+    return machine.clock.queue(index, current_key(index) if stream is None else stream.stream_id)
 
-    def __init__(self, stream: Stream | None) -> None:
-        super().__init__()
-        self.stream = stream
 
-    def __enter__(self) -> None:
-        if self.stream is not None:
-            self.enter_context(self.stream)
+def _delay(stream: Stream | None, until: float) -> None:
+    """Let later work of a stream start at this time or later."""
+    if (queue := _queue(stream)) is not None:
+        queue.ready = max(queue.ready, until)
 
 
 def replacements(machine: Machine) -> dict[str, Any]:
@@ -177,12 +184,10 @@ def replacements(machine: Machine) -> dict[str, Any]:
 
     return {
         "Stream": Stream,
-        "ExternalStream": ExternalStream,
-        "Event": CudaEvent,
-        "StreamContext": StreamContext,
-        "stream": lambda stream: StreamContext(stream),
+        "Event": Event,
+        "StreamContext": lambda stream: stream or contextlib.nullcontext(),
+        "stream": lambda stream: stream or contextlib.nullcontext(),
         "current_stream": current_stream,
         "default_stream": default_stream,
         "set_stream": set_stream,
-        "get_stream_from_external": ExternalStream,
     }

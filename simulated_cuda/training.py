@@ -66,14 +66,12 @@ def wrap_implementation_choice(choose: Callable[..., Any]) -> Callable[..., Any]
     the first one applies to all, unless the dtypes matter.
     """
 
-    def choose_for_first(
-        params: list[Any], differentiable: bool, use_fused: bool = False
-    ) -> tuple[bool, bool]:
-        if not use_fused:
-            with torch._C.DisableTorchFunction():
-                if all(type(value) in PLAIN and index_of(value) >= 0 for value in params):
-                    params = params[:1]
-        return choose(params, differentiable, use_fused)
+    def choose_for_first(params: list[Any], differentiable: bool, use_fused: bool = False) -> Any:
+        with torch._C.DisableTorchFunction():
+            are_alike = all(type(value) in PLAIN and index_of(value) >= 0 for value in params)
+        return choose(
+            params[:1] if are_alike and not use_fused else params, differentiable, use_fused
+        )
 
     return choose_for_first
 

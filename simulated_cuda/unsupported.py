@@ -11,72 +11,41 @@ from typing import Any
 
 import torch
 
-from . import messages
+from . import messages, settings
 
-_INTERNALS = "The function gives direct access to CUDA. Run this code on a machine with a GPU."
-_LIBRARIES = "A simulated GPU does not use cuBLAS or cuFFT. Run this code on a machine with a GPU."
-# Names in `torch.cuda`, and the advice in their errors.
-_IN_CUDA = {
-    "utilization memory_usage temperature power_draw clock_rate":
-        "A simulated GPU has no sensors. Run this query on a machine with a GPU.",
-    "CUDAGraph graph make_graphed_callables graph_pool_handle":
-        "A simulated GPU has no queue of kernels to record. Run the operations without a CUDA "
-        "graph, or use a machine with a GPU.",
-    "memory._record_memory_history memory._dump_snapshot":
-        "Memory statistics are simulated, but a history of the allocations is not. Use "
-        "torch.cuda.memory_stats() or torch.cuda.memory_snapshot().",
-    "cudart current_blas_handle current_solver_handle caching_allocator_alloc "
-    "caching_allocator_delete CUDAPluggableAllocator change_current_allocator MemPool "
-    "_compile_kernel GreenContext": _INTERNALS,
-}  # fmt: skip
-# Names in other modules. Some are new or gone in some version of PyTorch.
-_ELSEWHERE = (
-    (torch.cuda.tunable, _LIBRARIES,
-     "get_validators get_rotating_buffer_size tune_gemm_in_file mgpu_tune_gemm_in_file"),
-    (torch.cuda.gds, "Use torch.save and torch.load, or a machine with a GPU.",
-     "GdsFile gds_register_buffer gds_deregister_buffer"),
-    (torch.cuda.sparse, 'Use torch.sparse_coo_tensor(indices, values, device="cuda").',
-     "BFloat16Tensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
-     "LongTensor ShortTensor"),
-    (getattr(torch.cuda, "green_contexts", None), _INTERNALS, "GreenContext"),
-    (torch.backends.cuda, _LIBRARIES, "cublas_workspace_size cublaslt_workspace_size"),
-)  # fmt: skip
+_NAMES = settings.table("functions")["not_simulated"]
 
 
 def replacements() -> dict[str, Callable[..., Any]]:
     """Return the replacements for functions and classes of `torch.cuda`, by name."""
     return {
-        name.removeprefix("memory."): _not_simulated(torch.cuda, name, advice)
-        for names, advice in _IN_CUDA.items()
-        for name in names.split()
+        name.removeprefix("memory."): _not_simulated(torch.cuda, name, row["advice"])
+        for row in _NAMES
+        if row["owner"] == "torch.cuda"
+        for name in row["names"]
     }
 
 
 def other_replacements() -> list[tuple[object, str, Any]]:
     """Return the owner, name and replacement of each unsupported attribute elsewhere."""
-    found = [
-        (owner, name, _not_simulated(owner, name, advice))
-        for owner, advice, names in _ELSEWHERE
-        for name in names.split()
-        if hasattr(owner, name)
-    ]
-    plans = torch.backends.cuda.cuFFTPlanCache
-    for name in ("size", "max_size"):
-        refuse = _refusal(f"torch.backends.cuda.cufft_plan_cache.{name}", _LIBRARIES)
-        found.append((plans, name, property(refuse, refuse)))
+    found: list[tuple[object, str, Any]] = []
+    for row in _NAMES:
+        # Some modules and names are new or gone in some version of PyTorch.
+        owner = functools.reduce(
+            lambda m, n: getattr(m, n, None), row["owner"].split(".")[1:], torch
+        )
+        found += [
+            (owner, name, _not_simulated(owner, name, row["advice"]))
+            for name in row["names"]
+            if row["owner"] != "torch.cuda" and hasattr(owner, name)
+        ]
     return [
         *found,
-        (plans, "clear", lambda cache: None),
+        (torch.backends.cuda.cuFFTPlanCache, "clear", lambda cache: None),
         # Creating a function is allowed: PyTorch compiles it in the first call.
-        (torch.cuda.jiterator._JittedFunction, "__call__", _refusal(
-            "torch.cuda.jiterator",
-            "It compiles a custom CUDA kernel. Use PyTorch operations, or a machine with a GPU.",
-        )),
-        (torch.export, "export", _refusal(
-            "torch.export",
-            "Export the model on the CPU before simulated_cuda.enable() or after "
-            "simulated_cuda.disable(), or on a machine with a GPU.",
-        )),
+        (torch.cuda.jiterator._JittedFunction, "__call__",
+         _refusal("torch.cuda.jiterator", messages.text("jiterator"))),
+        (torch.export, "export", _refusal("torch.export", messages.text("export"))),
     ]  # fmt: skip
 
 
@@ -100,11 +69,7 @@ def identity_compiler(name: str, stacklevel: int = 2) -> Callable[..., Any]:
     """Return a replacement for a compiler that warns and returns the function unchanged."""
 
     def return_unchanged(model: Any = None, *args: Any, **options: Any) -> Any:
-        warnings.warn(
-            f"The GPU is simulated, so {name} returns your function unchanged. The results are the "
-            "same; the speed is not that of a compiled function.",
-            stacklevel=stacklevel,
-        )
+        warnings.warn(messages.text("compiler", name), stacklevel=stacklevel)
         return (lambda function: function) if model is None else model
 
     return return_unchanged
@@ -139,11 +104,7 @@ def wrap_profiler(initialize: Callable[..., None]) -> Callable[..., None]:
                     "a profile of CUDA activity",
                     "A simulated GPU has no kernels to record. Add ProfilerActivity.CPU.",
                 )
-            warnings.warn(
-                "The GPU is simulated and has no kernels to record. The profiler records CPU "
-                "activity only.",
-                stacklevel=3,
-            )
+            warnings.warn(messages.text("profiler"), stacklevel=3)
             use_device = None
         initialize(profiler, *args, use_device=use_device, use_cpu=use_cpu, **options)
 

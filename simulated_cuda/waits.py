@@ -64,7 +64,8 @@ def user_line() -> tuple[str, int]:
     frame = sys._getframe(1)
     while frame.f_back is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(_TORCH) and file.rpartition(os.sep)[0] != _PACKAGE:
+        if not (file.startswith((_TORCH, "<frozen")) or file.rpartition(os.sep)[0] == _PACKAGE
+                or file.endswith("contextlib.py")):  # fmt: skip
             break
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno

@@ -30,7 +30,7 @@ class _EnableAfterTorch(importlib.abc.MetaPathFinder):
 
             requested = settings.from_environment()
             if requested is not None:
-                simulated_cuda.enable(requested.gpus, requested.memory)
+                simulated_cuda.enable(requested.gpus, requested.memory, gpu=requested.card)
 
         spec.loader.exec_module = execute_and_enable
         return spec

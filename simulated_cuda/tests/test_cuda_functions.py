@@ -30,10 +30,8 @@ def test_each_thread_has_its_own_current_stream(gpu):
     assert current is not streams[0]
 
 
-def test_generic_and_external_streams_are_created(two_gpus):
+def test_generic_streams_are_created(two_gpus):
     assert torch.Stream(device="cuda:1").device == torch.device("cuda:1")
-    assert torch.cuda.ExternalStream(123).cuda_stream == 123
-    assert torch.cuda.get_stream_from_external(5).cuda_stream == 5
     assert isinstance(torch.cuda.Stream(), torch.Stream)
 
 

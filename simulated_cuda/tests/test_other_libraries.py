@@ -80,26 +80,6 @@ def test_wrapper_subclass_is_on_gpu_and_has_gradients(gpu):
     assert x.grad.device == gpu
 
 
-def test_jagged_nested_tensor_is_on_gpu(gpu):
-    x = torch.arange(6.0, device=gpu).view(3, 2)
-    nested = torch.nested.as_nested_tensor([x, x[:2]], layout=torch.jagged)
-    assert nested.is_cuda and nested.values().is_cuda and nested.offsets().is_cuda
-    assert torch.nn.Linear(2, 1).to(gpu)(nested).is_cuda
-    with pytest.raises(RuntimeError, match="to be on the same device"):
-        torch.nn.Linear(2, 1)(nested)
-
-
-def test_gradients_of_jagged_nested_tensor_are_on_gpu(gpu):
-    nested = torch.nested.as_nested_tensor(
-        [torch.ones(2, 2), torch.ones(3, 2)], layout=torch.jagged
-    )
-    nested = nested.to(gpu).requires_grad_()
-    linear = torch.nn.Linear(2, 1).to(gpu)
-    linear(nested).values().sum().backward()
-    assert linear.weight.grad.is_cuda
-    assert nested.grad.is_cuda
-
-
 @pytest.mark.skipif(
     not hasattr(torch.nn, "LinearCrossEntropyLoss"), reason="torch has no LinearCrossEntropyLoss"
 )

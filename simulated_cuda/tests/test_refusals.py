@@ -77,15 +77,9 @@ def test_kernels_without_cudnn_refuse_integer_convolutions(gpu):
         F.conv2d(flat, flat.mT.reshape(2, 1, 4, 4), groups=2)
     with pytest.raises(NotImplementedError, match=r'^"conv_depthwise3d" not implemented'):
         F.conv3d(x, x.reshape(2, 1, 4, 4, 4), groups=2)
-    programs = {
-        "slow_conv2d_cuda": lambda: F.conv2d(flat, flat),
-        "slow_conv_dilated<>": lambda: F.conv3d(x, x),
-        "slow_conv_transpose2d_out_cuda": lambda: F.conv_transpose2d(flat, flat.transpose(0, 1)),
-    }
-    for kernel, program in programs.items():
-        refused = pytest.raises(NotImplementedError, match=f'^"{kernel}" not implemented')
-        with torch.backends.cudnn.flags(enabled=False), refused:
-            program()
+    refused = pytest.raises(NotImplementedError, match=r'^"slow_conv2d_cuda" not implemented')
+    with torch.backends.cudnn.flags(enabled=False), refused:
+        F.conv2d(flat, flat)
 
 
 def test_message_about_different_dtypes_matches_cuda(gpu):
@@ -104,14 +98,6 @@ def test_message_about_different_dtypes_matches_cuda(gpu):
     [
         (torch.cholesky_solve, "Expected b and A to be on the same device, but found b on cuda:0"),
         (torch.linalg.lstsq, "got b is on cpu, .* wrapper_CUDA_out_linalg_lstsq_out"),
-        (
-            lambda x, y: torch.segment_reduce(x, "sum", lengths=y[0].long()),
-            "Expected data.get_device.* == lengths_value.get_device.* to be true",
-        ),
-        (
-            lambda x, y: torch.native_batch_norm(x, y[0], None, None, None, True, 0.1, 1e-5),
-            "got weight is on cpu, .* wrapper_CUDA__native_batch_norm",
-        ),
         (
             lambda x, y: torch.ops.aten._unsafe_masked_index(x, y.bool(), [y.long()], 0),
             "expected self and mask to be on the same device",
@@ -142,13 +128,6 @@ def test_apply_runs_on_cpu_tensors_only(gpu):
     with pytest.raises(TypeError, match=r"^apply_ is only implemented on CPU tensors"):
         torch.ones(2, device=gpu).apply_(lambda value: value + 1)
     assert torch.ones(2).apply_(lambda value: value + 1).tolist() == [2, 2]
-
-
-def test_set_with_storage_of_another_device_is_refused(gpu):
-    with pytest.raises(RuntimeError, match='tensor on device "cuda:0" to a storage on different'):
-        torch.ones(2, device=gpu).set_(torch.ones(2).untyped_storage())
-    x = torch.ones(2, device=gpu)
-    assert torch.empty(0, device=gpu).set_(x.untyped_storage()).device == gpu
 
 
 def test_binary_cross_entropy_is_refused_under_autocast(gpu):
@@ -234,7 +213,6 @@ def use_thread_started_before_enable():
         (lambda: torch.cuda.sparse.FloatTensor(), "torch.cuda.sparse.FloatTensor"),
         (lambda: torch.cuda.tunable.get_validators(), "torch.cuda.tunable.get_validators"),
         (lambda: torch.cuda.gds.GdsFile("file", 0), "torch.cuda.gds.GdsFile"),
-        (lambda: torch.backends.cuda.cufft_plan_cache.size, "torch.backends.cuda.cufft_plan_cache"),
         (lambda: torch.cuda.utilization(), "torch.cuda.utilization"),
         (lambda: torch.cuda.temperature(0), "torch.cuda.temperature"),
         (lambda: torch.cuda.cudart(), "torch.cuda.cudart"),

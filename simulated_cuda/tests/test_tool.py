@@ -318,6 +318,6 @@ def test_wheel_installs_package_with_plugin(tmp_path):
     assert result.returncode == 0, result.stderr
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    assert "simulated_cuda/startup/sitecustomize.py" in names
+    assert {"simulated_cuda/startup/sitecustomize.py", "simulated_cuda/cards.toml"} <= {*names}
     assert "simulated_cuda/pytest_plugin.py" in names
     assert not [name for name in names if "/tests/" in name]

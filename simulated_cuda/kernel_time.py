@@ -1,0 +1,101 @@
+"""How long one kernel takes on a card: a roofline with the corrections that real GPUs need.
+
+The constants are in `clock_constants.toml`; `python -m tools.fit_clock` fits them to published
+measurements, and `docs/the_clock.md` shows how well they predict others.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .cards import Card
+from .settings import table
+from .work import Work
+
+Constants = dict[str, Any]
+_MIB = 1 << 20
+
+
+def kernel_seconds(work: Work, card: Card, constants: Constants | None = None) -> float:
+    """Return the modelled time of a kernel on a card in seconds, without its launch by the CPU."""
+    constants = constants or table("clock_constants")
+    parts = [memory_seconds(work, card, constants), *compute_seconds(work, card, constants)]
+    largest = max(parts)
+    # Memory, cache and arithmetic overlap, but not perfectly.
+    p = constants["family"][work.family]["overlap"]
+    seconds = largest and largest * sum((part / largest) ** p for part in parts) ** (1 / p)
+    return constants["kernel_us"] * 1e-6 + seconds
+
+
+def memory_seconds(work: Work, card: Card, constants: Constants) -> float:
+    """Return the time to move a kernel's bytes; what fits into the L2 cache moves faster."""
+    rates = _rates(card, constants)
+    fraction = rates["bandwidth"] * constants["family"][work.family]["bandwidth"]
+    size = work.bytes
+    if work.precision != "fp32":
+        size += constants["reordered"] * work.reordered
+    cached = min(size, rates["cached"] * card.l2 * _MIB)
+    moved = size - cached + cached / constants["cache_speed"]
+    return moved / (1e9 * card.bandwidth * fraction)
+
+
+def compute_seconds(work: Work, card: Card, constants: Constants) -> tuple[float, float]:
+    """Return the times of a kernel's arithmetic and of its reads from the caches.
+
+    Both are 0 for a family that is limited by memory alone.
+    """
+    family = constants["family"][work.family]
+    if "compute" not in family or not work.flops:
+        return 0.0, 0.0
+    rates = _rates(card, constants)
+    uses_tensor_cores = work.precision in card.tflops and card.capability >= (7, 0)
+    kind = "tensor" if uses_tensor_cores and work.precision != "fp32" else "fp32"
+    # A card whose power limit is low cannot keep all units busy.
+    peak = min(
+        rates[kind] * 1e12 * card.peak_tflops(work.precision),
+        rates[kind + "_gflops_per_watt"] * 1e9 * card.watts,
+    )
+    peak *= family["compute"][kind]
+    if all(size % 8 == 0 for size in work.dims[2:]):
+        # Rows of whole vectors: loads need no extra instructions, and tensor cores no padding.
+        peak *= family["aligned"][kind]
+    if work.family == "attention":
+        return work.flops / peak, 0.0
+    cache = 1e9 * card.bandwidth * rates["bandwidth"] * family["cache"][kind]
+    size = 4 if kind == "fp32" else 2
+    times = _tiled(work.dims, size, card.sms, peak, cache, family, kind)
+    if work.is_winograd and kind == "fp32":
+        batch, m, n, k = work.dims
+        # Winograd's algorithm F(2x2, 3x3) computes 16 products of a quarter of the pixels.
+        dims = (16 * batch, m / 4, n, k / 9)
+        winograd = _tiled(dims, size, card.sms, peak, cache, family, kind)
+        times = min(times, tuple(family["winograd"] * time for time in winograd), key=max)
+    return times
+
+
+def _tiled(
+    dims: tuple[float, float, float, float], size: int, sms: int, peak: float, cache: float,
+    family: Constants, kind: str,
+) -> tuple[float, float]:  # fmt: skip
+    """Return the seconds of a batch of products: of its arithmetic, and of reading its tiles."""
+    batch, m, n, k = dims
+    tile = family["tile"][kind]
+    blocks = batch * math.ceil(m / tile) * math.ceil(n / tile)
+    # A multiprocessor needs several blocks in turn to hide latencies; if there are too few, blocks
+    # can share the sum over k.
+    fill = family["fill"][kind]
+    parts = max(1.0, min((1 + 2 * fill) * sms / blocks, k / family["split"]))
+    per_sm = blocks * parts / sms
+    busy = per_sm / max(1.0, per_sm + fill)
+    # The edges of the result are filled up to whole groups of elements.
+    edge = family["edge"]
+    edges = math.ceil(m / edge) * math.ceil(n / edge) * edge**2
+    flops = 2.0 * batch * edges * (k + parts * family["depth"][kind])
+    return flops / (peak * busy), size * blocks * k * 2 * tile / cache
+
+
+def _rates(card: Card, constants: Constants) -> Constants:
+    """Return what a card of this architecture reaches of its data sheet."""
+    architectures = constants["architecture"]
+    return architectures["other"] | architectures.get(card.architecture, {})
