@@ -15,6 +15,7 @@ To simulate a GPU without changing the program, run `python -m simulated_cuda sc
 from __future__ import annotations
 
 import contextlib
+import importlib
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -69,6 +70,8 @@ def enable(
         RuntimeError: if there is a real CUDA device and `over_real` is not set.
         ValueError: if `devices` or `memory` is less than one, or no card has this name.
     """
+    # Importing torch first: in a child process, its import starts the simulation.
+    importlib.import_module("torch")
     from .machine import Machine
 
     card = None if gpu is None else find_card(gpu)

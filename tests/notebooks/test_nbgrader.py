@@ -94,5 +94,5 @@ def test_answers_get_the_expected_points(graded_course, student):
 def test_feedback_shows_the_hints(graded_course):
     file = graded_course[0] / "feedback" / "bob" / "lab" / f"{NAME}.html"
     page = file.read_text(encoding="utf-8")
-    assert "is still on cpu" in page
+    assert "returns is on cpu" in page
     assert "exits the program" in page
