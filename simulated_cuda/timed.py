@@ -58,7 +58,10 @@ class TimedWaits(Waits):
         self, source: torch.Tensor, target: torch.device, nbytes: int, args: tuple, kwargs: dict
     ) -> None:
         tag = tag_of(source)
-        if nbytes and (source.device != target or tag.from_host):
+        # `x.to(dtype)` and `x.to(memory_format=...)` name no device.
+        named = (*args[1:], *(kwargs[name] for name in kwargs.keys() & {"device", "other"}))
+        is_move = not (kwargs or named) or any(not isinstance(v, torch.dtype | bool) for v in named)
+        if nbytes and (source.device != target or (tag.from_host and is_move)):
             flags = (value for value in args[1:] if isinstance(value, bool))
             ends = [CPU if d.type == "cpu" else d.index or 0 for d in (source.device, target)]
             self.machine.clock.copy(
