@@ -175,6 +175,13 @@ def test_command_prints_the_cost_of_a_step_and_writes_a_timeline(tmp_path):
     assert 'role="img" aria-label="T4, modelled' in (tmp_path / "trace.svg").read_text()
 
 
+def test_command_stops_after_a_number_of_steps(tmp_path):
+    (tmp_path / "train.py").write_text(PROGRAM)
+    result = run(tmp_path, "--gpu", "T4", "--steps", "3", "train.py")
+    assert result.returncode == 0
+    assert "per step; limited by the CPU" in result.stderr
+
+
 def test_command_lists_the_known_cards(tmp_path):
     result = run(tmp_path, "--gpu", "T44", "train.py")
     assert result.returncode == 2
