@@ -13,8 +13,8 @@ import pytest
 from course import cli
 from course.execution import engine
 from course.reports.entries import RESULT_TYPE
-from tests.course.batch import killed_batch
-from tests.course.batch.killed_batch import is_alive
+from tests.course.batch import outputs
+from tests.course.batch.outputs import is_alive
 
 LESSONS = {
     "01_good": f"""\
@@ -49,7 +49,7 @@ def course(make_small_course, cells):
 
 
 def rows_of(folder):
-    return {row["notebook"]: row for row in killed_batch.rows_of(folder)}
+    return {row["notebook"]: row for row in outputs.rows_of(folder)}
 
 
 def course_command(course, *args):
