@@ -38,31 +38,18 @@ def count_mode_calls(function) -> int:
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_steps_equal_those_on_the_cpu(gpu, name):
-    torch.manual_seed(0)
-    on_cpu = nn.Linear(3, 2)
-    on_gpu = nn.Linear(3, 2)
+def test_steps_equal_those_on_the_cpu_and_state_is_on_the_gpu(gpu, name):
+    on_cpu, on_gpu = nn.Linear(3, 2), nn.Linear(3, 2)
     on_gpu.load_state_dict(on_cpu.state_dict())
     for net in (on_cpu, on_gpu.to(gpu)):
         optimizer = OPTIMIZERS[name](net.parameters())
         for _ in range(3):
-            optimizer.zero_grad()
             backward(net)
             optimizer.step()
+            optimizer.zero_grad(set_to_none=False)
     assert torch.equal(on_cpu.weight, on_gpu.weight.cpu())
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_gradients_and_state_are_on_the_gpu_after_several_steps(gpu, name):
-    net = nn.Linear(3, 2).to(gpu)
-    optimizer = OPTIMIZERS[name](net.parameters())
-    for _ in range(2):
-        backward(net)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=False)
-    state = optimizer.state[net.weight].values()
-    assert {value.device for value in state if value.dim()} == {gpu}
-    assert net.weight.grad.device == gpu
+    state = optimizer.state[on_gpu.weight].values()
+    assert {value.device for value in (*state, on_gpu.weight.grad) if value.dim()} == {gpu}
 
 
 def test_momentum_left_behind_on_the_gpu_is_refused(gpu):
