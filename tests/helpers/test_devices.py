@@ -8,13 +8,7 @@ import torch
 from torch import nn
 
 import simulated_cuda
-from helpers.devices import (
-    choose_device,
-    count_fetches,
-    describe_device,
-    device_of,
-    where,
-)
+from helpers.devices import choose_device, count_fetches, describe_device, device_of, where
 
 without_accelerator = pytest.mark.skipif(
     torch.accelerator.is_available(), reason="tests a machine without an accelerator"
