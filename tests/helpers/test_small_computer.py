@@ -203,13 +203,12 @@ def test_data_keep_their_form_except_that_a_matrix_becomes_a_list():
         computer["w"]
 
 
-@pytest.mark.parametrize("lanes", [1, 3, 8, 64, 128])
-def test_every_number_of_lanes_gives_the_same_result(lanes):
-    assert run_relu(lanes)["y"] == [max(x, 0) for x in XS]
-
-
-def test_more_lanes_take_fewer_cycles_until_there_is_one_per_number():
-    cycles = [run_relu(lanes).cost.cycles for lanes in (1, 2, 4, 8, 16, 32, 64, 128)]
+def test_more_lanes_give_the_same_result_in_fewer_cycles_until_there_is_one_per_number():
+    cycles = []
+    for lanes in (1, 2, 3, 8, 16, 32, 64, 128):
+        computer = run_relu(lanes)
+        assert computer["y"] == [max(x, 0) for x in XS]
+        cycles.append(computer.cost.cycles)
     assert cycles == sorted(cycles, reverse=True)
     assert cycles[3] < cycles[0] / 7
     assert run_relu(200).cost.cycles == run_relu(100).cost.cycles

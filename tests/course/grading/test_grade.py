@@ -150,14 +150,6 @@ def test_manual_points_are_kept_and_nothing_is_graded_again(graded_class, monkey
         graded_class.grade()
 
 
-@pytest.mark.slow
-def test_limits_apply_without_a_sandbox(builder):
-    submission = Submission("Ada", "Ada", builder.with_answer(6, "while True: pass"))
-    graded = grade_submission(builder.original, submission, LIMITS, isolated=False)
-    assert {m.exercise: m.points for m in graded.marks} == builder.full_points_except(6)
-    assert not graded.isolated
-
-
 def test_canceling_does_not_wait_for_sandboxes(builder, processes_left):
     cancel = threading.Event()
     cancel.set()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_hex
 from PIL import Image
 
 from helpers import lesson
@@ -27,6 +27,7 @@ from helpers.plots.style import (
     text_color_on,
 )
 from helpers.tables import MARKED_STYLE
+from tests.course.reports.test_pages import contrast
 
 
 @pytest.fixture
@@ -66,18 +67,6 @@ def test_drawing_gets_a_palette_and_looks_the_same_and_photograph_keeps_its_colo
         small = Image.open(io.BytesIO(small_png(file.getvalue())))
         assert small.mode == ("P" if tolerance else "RGB")
         assert np.abs(np.asarray(small.convert("RGB")).astype(int) - pixels).mean() <= tolerance
-
-
-def luminance(color: str) -> float:
-    """Relative luminance, as defined by the Web Content Accessibility Guidelines 2.1."""
-    channels = np.asarray(to_rgb(color))
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return float(linear @ [0.2126, 0.7152, 0.0722])
-
-
-def contrast(first: str, second: str) -> float:
-    light, dark = sorted((luminance(first), luminance(second)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
 
 
 STYLE = re.compile(r'style="([^"]*)"')
