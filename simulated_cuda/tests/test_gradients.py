@@ -61,14 +61,6 @@ def test_mixed_devices_in_custom_backward_are_refused(gpu):
         MixingSquare.apply(x).sum().backward()
 
 
-def test_graph_across_devices_gives_each_tensor_its_gradient(gpu):
-    w = torch.ones(2, requires_grad=True)
-    v = torch.ones(2, device=gpu, requires_grad=True)
-    ((Square.apply(w).to(gpu) * Square.apply(v)).cpu() + w).sum().backward()
-    assert (w.grad + torch.zeros(2)).device.type == "cpu"
-    assert (v.grad + torch.zeros(2, device=gpu)).device == gpu
-
-
 def test_gradient_penalty_gives_gradients_on_gpu(gpu):
     net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).to(gpu)
     x = torch.ones(5, 3, device=gpu, requires_grad=True)
@@ -102,17 +94,6 @@ def test_assigning_data_does_not_move_gradient(gpu):
     w.data = w.data.to(gpu)
     assert w.device == gpu
     assert w.grad.device.type == "cpu"
-
-
-def test_moving_module_moves_gradients(gpu):
-    net = nn.Linear(2, 1)
-    net(torch.ones(1, 2)).sum().backward()
-    weight, grad = net.weight, net.weight.grad
-    net.to(gpu)
-    assert net.weight is weight
-    assert grad.device == weight.grad.device == gpu
-    net.cpu()
-    assert weight.grad.device.type == weight.device.type == "cpu"
 
 
 def test_forward_mode_derivatives_equal_those_on_cpu(gpu):

@@ -44,17 +44,6 @@ def test_where_uses_the_callers_variable_names():
         where(text="hello")
 
 
-def test_where_lists_parameters_buffers_gradients_and_optimizer_state():
-    net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
-    net(torch.ones(4, 3)).sum().backward()
-    optimizer.step()
-    names = [row.name for row in where(optimizer, net).rows]
-    assert names[:2] == ["net.0.weight", "net.0.weight.grad"]
-    assert "net.1.running_mean" in names
-    assert "optimizer.state[net.0.weight].momentum_buffer" in names
-
-
 def test_count_fetches_counts_waits_for_the_gpu():
     with simulated_cuda.simulated(over_real=True):
         x = torch.ones(3, device="cuda")

@@ -85,11 +85,6 @@ def test_start_seeds_and_returns_the_device(notebook, monkeypatch):
     assert not simulated_cuda.is_enabled()
 
 
-def test_start_rejects_an_invalid_size():
-    with pytest.raises(ValueError, match="'a lot' is not a size; write for example"):
-        lesson.start(practice=True, gpu_memory="a lot")
-
-
 @pytest.mark.parametrize("synthetic", [True, False])
 def test_only_synthetic_images_get_a_warning_box(notebook, synthetic):
     (box,) = outputs_of(lambda: lesson.show_data(make_dataset(synthetic)))
