@@ -40,7 +40,7 @@ def collect(call, case, checkpointed):
         layer.register_forward_pre_hook(lambda *_, number=number: runs.append(number))
     meter = PeakMeter(X)
     facts = call(checkpointed, layers, X, within=meter)
-    facts.add(kept=sum(meter.bytes.values()), after=X)
+    facts.add(kept=sum(meter.bytes.values()), X=X, modes=[layer.training for layer in layers])
     runs.clear()
     if isinstance(facts.result, torch.Tensor) and facts.result.requires_grad:
         facts.add(gradients=differentiate(facts.result, X, layers))
@@ -55,7 +55,8 @@ def compute(case):
 
 returns = ("different-result", lambda value, case: is_tensor(value))
 side_effects = {
-    "input-changed": lambda f: f.after.requires_grad != f.case.X.requires_grad,
+    "input-changed": lambda f: f.X.requires_grad != f.case.X.requires_grad,
+    "mode-not-restored": lambda f: False in f.modes and {"before": True, "after": False},
     "different-result": lambda f: not is_close(f.value, compute(f.case)[0]),
     "no-gradients": lambda f: not f.value.requires_grad,
     "different-gradients": lambda f: not are_close(f.gradients, compute(f.case)[1], 1e-2, 1e-3),
