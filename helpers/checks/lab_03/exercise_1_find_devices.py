@@ -38,12 +38,13 @@ def right(case):
 
 def are_sets(value, case):
     is_right = isinstance(value, dict) and {*value} == {*right(case)}
-    return is_right and all(isinstance(devices, set | frozenset) for devices in value.values())
+    return is_right and all(
+        isinstance(d, set | frozenset) and {*map(type, d)} <= {torch.device} for d in value.values()
+    )
 
 
 def join(values):
-    names = (str(v) if isinstance(v, torch.device) else repr(v) for v in values)
-    return " and ".join(sorted(names)) or "none"
+    return " and ".join(sorted(map(str, values))) or "none"
 
 
 returns = ("not-three-sets", are_sets)
@@ -59,7 +60,7 @@ mistakes = {
     ),
 }
 hints = """
-not-three-sets: `find_devices` returns {found}, but it should return a dictionary of three sets.
+not-three-sets: `find_devices` returns {found}, not a dictionary of three sets of `torch.device`.
     -> Its keys are the strings `parameters`, `buffers` and `state`, and each value is a set.
 missing: Your set for `{kind}` has {found}, but some of these tensors are on {missing}.
     -> Do you look at all of them? Buffers are not parameters, and `optimizer.state` maps each

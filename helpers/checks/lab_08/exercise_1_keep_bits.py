@@ -45,7 +45,7 @@ mistakes = {
 hints = """
 not-a-tensor: `keep_bits` returns {what}, but it should return a tensor of shape {shape}.
     -> The result has one number per element of `x`.
-dtype-changed: The result has the dtype {found}, but it should be float32, with fewer digits.
+dtype-changed: The result has the dtype {after}, but it should be float32, with fewer digits.
     -> `view(torch.int32)` reads the bits as an integer. What reads them as a float again?
 truncated: With {mantissa} bits, {given} becomes {found}: you cut off bits, but do not round.
     -> What can you add before you cut off the bits, so that the result is rounded?

@@ -59,6 +59,11 @@ def adds_the_cpu_to_the_buffers(net, optimizer):
 
 
 @answers.wrong("not-three-sets")
+def returns_names(net, optimizer):
+    return {key: {*map(str, value)} for key, value in with_comprehensions(net, optimizer).items()}
+
+
+@answers.wrong("not-three-sets")
 def returns_lists(net, optimizer):
     devices = with_comprehensions(net, optimizer)
     return {kind: list(group) for kind, group in devices.items()}
