@@ -6,11 +6,6 @@ import torch.nn.functional as F
 from torch import nn
 
 
-@pytest.fixture
-def x(gpu):
-    return torch.randn(4, 4, device=gpu)
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize(
     ("operation", "is_lower"),
@@ -28,14 +23,16 @@ def x(gpu):
         (lambda x: x + x, False),
     ],
 )  # fmt: skip
-def test_autocast_selects_the_same_dtypes_as_cuda(x, operation, is_lower, dtype):
+def test_autocast_selects_the_same_dtypes_as_cuda(gpu, operation, is_lower, dtype):
+    x = torch.randn(4, 4, device=gpu)
     with torch.autocast("cuda", dtype=dtype):
         assert operation(x).dtype == (dtype if is_lower else torch.float32)
     assert (x @ x).dtype == torch.float32
 
 
-def test_autocast_affects_only_its_device_type(x):
-    on_cpu = x.cpu()
+def test_autocast_affects_only_its_device_type(gpu):
+    on_cpu = torch.randn(4, 4)
+    x = on_cpu.to(gpu)
     with torch.autocast("cuda"):
         assert (on_cpu @ on_cpu).dtype == torch.float32
         with torch.autocast("cuda", enabled=False):

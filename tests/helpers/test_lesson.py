@@ -100,9 +100,3 @@ def test_box_is_escaped_html_in_a_notebook_and_plain_text_elsewhere(capsys, note
     monkeypatch.undo()
     lesson.box("Title.", "<text>")
     assert capsys.readouterr().out == "Title. <text>\n"
-
-
-def test_report_stores_data_and_a_text_form(notebook):
-    (output,) = outputs_of(lambda: lesson.report(test_accuracy=0.5, images=3))
-    assert output[lesson.RESULT_TYPE] == {"test_accuracy": 0.5, "images": 3}
-    assert output["text/plain"] == "Results: test_accuracy = 0.5, images = 3"
