@@ -25,8 +25,8 @@ FIGURES = [
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("plot", "data", "part"), FIGURES)
-def test_figure_of_unusual_data_has_alt_text(alt_text_of, plot, data, part):
-    assert part in alt_text_of(plot, data, title="a finding")
+def test_figure_of_unusual_data_has_alt_text(output_of, plot, data, part):
+    assert part in output_of(plot, data, title="a finding").data["text/plain"]
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,10 @@ def test_figure_of_unusual_data_has_alt_text(alt_text_of, plot, data, part):
     ],
 )
 def test_alt_texts_of_two_machines_differ_only_in_measured_numbers(
-    alt_text_of, plot, first, second, part
+    output_of, plot, first, second, part
 ):
-    texts = [alt_text_of(plot, *arguments, title="a finding") for arguments in (first, second)]
+    outputs = [output_of(plot, *arguments, title="a finding") for arguments in (first, second)]
+    texts = [output.data["text/plain"] for output in outputs]
     assert part in texts[1]
     assert len({re.sub("≈ [\\d.,]+", "MEASURED", text) for text in texts}) == 1
 

@@ -6,8 +6,6 @@ import re
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
-from IPython.utils.capture import capture_output
 from matplotlib.colors import to_hex
 from PIL import Image
 
@@ -31,16 +29,11 @@ from tests.course.reports.test_pages import contrast
 
 
 @pytest.fixture
-def output():
+def output(output_of):
     """The output of one figure whose alt text contains HTML's special characters."""
-    InteractiveShell.instance()
     figure, axis = new_figure()
     axis.plot([1, 2], [2, 1])
-    with capture_output() as captured:
-        show(figure, alt='x < y & "z"')
-    InteractiveShell.clear_instance()
-    (shown,) = captured.outputs
-    return shown
+    return output_of(show, figure, alt='x < y & "z"')
 
 
 def test_html_png_and_plain_text_have_the_alt_text(output):
@@ -74,26 +67,16 @@ STYLE = re.compile(r'style="([^"]*)"')
 THEMES = ("#ffffff", "#111111")
 
 
-def box_styles() -> list[str]:
-    """Styles of the outermost elements of boxes and marked cells in HTML."""
-    shown = []
-    InteractiveShell.instance()
-    for warning in (False, True):
-        with capture_output() as captured:
-            lesson.box("title", "text", warning=warning)
-        shown.append(captured.outputs[0].data["text/html"])
-    InteractiveShell.clear_instance()
-    shown.append(Explanation("title", "line", "where", (), "why")._repr_html_())
-    return [STYLE.search(html)[1] for html in shown] + [MARKED_STYLE]
-
-
-@pytest.mark.parametrize("style", box_styles())
-def test_box_is_readable_and_stands_out_in_both_themes(style):
-    values = dict(part.split(":", 1) for part in style.split(";") if part)
-    assert contrast(values["color"], values["background"]) >= 4.5
-    for theme in THEMES if "border" in values else ():
-        border_color = values["border"].split()[-1]
-        assert max(contrast(border_color, theme), contrast(values["background"], theme)) >= 3
+def test_boxes_are_readable_and_stand_out_in_both_themes(output_of):
+    boxes = [output_of(lesson.box, "title", "text", warning=warning) for warning in (False, True)]
+    html = [box.data["text/html"] for box in boxes]
+    html.append(Explanation("title", "line", "where", (), "why")._repr_html_())
+    for style in [STYLE.search(text)[1] for text in html] + [MARKED_STYLE]:
+        values = dict(part.split(":", 1) for part in style.split(";") if part)
+        assert contrast(values["color"], values["background"]) >= 4.5
+        for theme in THEMES if "border" in values else ():
+            border_color = values["border"].split()[-1]
+            assert max(contrast(border_color, theme), contrast(values["background"], theme)) >= 3
 
 
 def test_colors_contrast_with_their_background():
