@@ -314,14 +314,21 @@ def test_missing_moves_lists_removals_that_fail_no_test(tmp_path):
     assert report.rstrip().endswith("without them:\n  module.py:12: .to(device)")
 
 
-def test_wheel_installs_package_with_plugin(tmp_path):
+def test_wheel_works_in_an_empty_folder(tmp_path):
+    source, site, empty = (tmp_path / name for name in ("simulated_cuda", "site", "empty"))
+    shutil.copytree(ROOT / "simulated_cuda", source)
     command = ["-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", str(tmp_path)]
-    copy = tmp_path / "simulated_cuda"
-    shutil.copytree(ROOT / "simulated_cuda", copy)
-    result = run(tmp_path, *command, str(copy))
+    result = run(tmp_path, *command, str(source))
     assert result.returncode == 0, result.stderr
+    shutil.rmtree(source)
     (wheel,) = tmp_path.glob("*.whl")
-    names = zipfile.ZipFile(wheel).namelist()
-    assert {"simulated_cuda/startup/sitecustomize.py", "simulated_cuda/cards.toml"} <= {*names}
-    assert "simulated_cuda/pytest_plugin.py" in names
-    assert not [name for name in names if "/tests/" in name]
+    zipfile.ZipFile(wheel).extractall(site)
+    assert not list(site.rglob("tests"))
+    empty.mkdir()
+    shutil.copy(ROOT / "simulated_cuda" / "tests" / "wheel_check.py", empty / "test_wheel.py")
+    command = [sys.executable, "-m", "pytest", "-q", "--simulated-cuda", "test_wheel.py"]
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    result = subprocess.run(
+        command, cwd=empty, env=environment, capture_output=True, text=True, check=False
+    )
+    assert "3 passed" in result.stdout, result.stdout + result.stderr
