@@ -13,12 +13,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from course.course_folder import CourseError
 from course.grading import submissions as submissions_module
-from course.grading.submissions import (
-    MAX_NOTEBOOKS,
-    absent_students,
-    file_name,
-    find_submissions,
-)
+from course.grading.submissions import MAX_NOTEBOOKS, absent_students, file_name, find_submissions
 from tools.grade_a_class import LABS, NAME
 
 LAB = "01_tensors"
