@@ -27,11 +27,6 @@ def splits_by_sign(x):
 
 
 @answers.wrong("diverges")
-def keeps_the_given_order(x):
-    return x[:4], x[4:]
-
-
-@answers.wrong("diverges")
 def sorts_by_absolute_value(x):
     ordered = sorted(x, key=abs)
     return ordered[:4], ordered[4:]

@@ -41,16 +41,6 @@ def forgets_the_buffers(net, optimizer):
     return {**with_comprehensions(net, optimizer), "buffers": set()}
 
 
-@answers.wrong("missing")
-def checks_only_momentum(net, optimizer):
-    devices = {
-        entry["momentum_buffer"].device
-        for entry in optimizer.state.values()
-        if "momentum_buffer" in entry
-    }
-    return {**with_comprehensions(net, optimizer), "state": devices}
-
-
 @answers.wrong("too-many")
 def adds_the_cpu_to_the_buffers(net, optimizer):
     devices = with_comprehensions(net, optimizer)

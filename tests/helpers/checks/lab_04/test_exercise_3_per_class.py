@@ -65,16 +65,6 @@ def tracks_gradients(net, batches):
 
 
 @answers.wrong("many-fetches")
-def selects_with_masks_whose_size_the_cpu_reads(net, batches):
-    with torch.no_grad():
-        device = next(net.parameters()).device
-        labels = torch.cat([y for _, y in batches]).to(device)
-        predicted = torch.cat([net(X.to(device)).argmax(1) for X, _ in batches])
-        right = [(predicted[labels == c] == c).float().mean() for c in range(10)]
-        return torch.stack(right).tolist()
-
-
-@answers.wrong("many-fetches")
 def fetches_each_batch(net, batches):
     return by_counting_pairs(net, batches, fetch=True)
 
