@@ -10,6 +10,7 @@ import re
 import sys
 import tempfile
 import time
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,10 +22,21 @@ from nbformat.v4 import new_code_cell
 from course.grading.grade import GradingOptions, grade
 from course.grading.gradebook import GradedSubmission
 from course.grading.limits import SandboxLimits
-from tools.hostile_answers import ATTACKS, HARMLESS, HOSTILE, STUDENTS
 
 LABS = Path(__file__).parents[1] / "labs"
 NAME = "01_tensors_and_devices"
+_TABLES = tomllib.loads(Path(__file__).with_name("class_of_70.toml").read_text(encoding="utf-8"))
+# By student: a table with the exercise, the answer, and the hint if the answer is wrong.
+STUDENTS = _TABLES["students"]
+# By attack: a table with the exercise, and the answer that attacks. It is `harmless` if the attack
+# still gets its points, because it also defines the right function.
+HOSTILE = _TABLES["hostile"]
+# Attacks that try to get points for wrong answers in any lab. The source defines `answer`, which is
+# used as every function and class that the lab requests.
+ATTACKS: dict[str, str] = {
+    name: _TABLES["forged_messages"] * row.get("forged", False) + row["answer"]
+    for name, row in _TABLES["attacks"].items()
+}
 
 
 @dataclass
@@ -83,13 +95,12 @@ class ClassBuilder:
         """Return the 70 members of the class."""
         no_points = dict.fromkeys(self.max_points, 0)
         members = self.unusual_members()
-        for name, (number, source, hint) in STUDENTS.items():
-            failed = {number: hint} if hint else {}
-            points = self.full_points_except(*failed)
-            members.append(Member(name, self.with_answer(number, source), points, failed))
-        for name, (number, source) in HOSTILE.items():
-            points = self.full_points_except(*([] if name in HARMLESS else [number]))
-            members.append(Member(name, self.with_answer(number, source), points))
+        for name, row in (STUDENTS | HOSTILE).items():
+            number = row["exercise"]
+            hints = {number: row["hint"]} if "hint" in row else {}
+            is_wrong = bool(hints) if name in STUDENTS else not row.get("harmless")
+            points = self.full_points_except(*[number] * is_wrong)
+            members.append(Member(name, self.with_answer(number, row["answer"]), points, hints))
         for name, source in ATTACKS.items():
             members.append(Member(name, attack_lab(self.original, source), no_points))
         return members

@@ -25,8 +25,7 @@ from course.grading.sandbox import bubblewrap
 from course.grading.session import Canceled
 from course.grading.submissions import Submission
 from tests.course.grading.conftest import LAB
-from tools.grade_a_class import LABS, Member, attack_lab, grade_id
-from tools.hostile_answers import ATTACKS, HARMLESS, HOSTILE
+from tools.grade_a_class import ATTACKS, HOSTILE, LABS, Member, attack_lab, grade_id
 
 LIMITS = SandboxLimits(cell_seconds=4, grace=4, memory_bytes=3 << 29)
 needs_bubblewrap = pytest.mark.skipif(bubblewrap() is None, reason="bubblewrap does not work here")
@@ -51,10 +50,10 @@ COMBINATIONS = (
 def test_hostile_answer_costs_only_its_own_exercise(builder, processes_left, names):
     notebook, failing = copy.deepcopy(builder.solution), []
     for name in names.split("; "):
-        number, source = HOSTILE[name]
+        attack, number = HOSTILE[name], HOSTILE[name]["exercise"]
         cell = next(c for c in notebook.cells if grade_id(c) == f"exercise-{number}")
-        cell.source = source.replace("{right}", builder.answer(number))
-        failing += [] if name in HARMLESS else [number]
+        cell.source = attack["answer"].replace("{right}", builder.answer(number))
+        failing += [] if attack.get("harmless") else [number]
     graded = grade_submission(builder.original, Submission("Eve", "Eve", notebook), LIMITS)
     points = {mark.exercise: mark.points for mark in graded.marks}
     assert points == builder.full_points_except(*failing), graded.marks
