@@ -85,13 +85,11 @@ def _compare(batch: Path, papermill: Path) -> int:
     for file in sorted((batch / "state").glob("*.json")):
         entry = json.loads(file.read_text(encoding="utf-8"))
         paths = batch / entry["file"], papermill / f"{entry['parameters']['seed']}.ipynb"
-        ours, theirs = (_outputs(nbformat.read(path, as_version=4)) for path in paths)
+        ours, theirs = (
+            [output for cell in nbformat.read(path, 4).cells for output in cell.get("outputs", [])]
+            for path in paths
+        )
         if ours != theirs:
             raise RuntimeError(f"{entry['run']} shows {ours}, but papermill's run {theirs}.")
         count += len(ours)
     return count
-
-
-def _outputs(notebook: nbformat.NotebookNode) -> list[object]:
-    """Return all outputs of the code cells."""
-    return [output for cell in notebook.cells for output in cell.get("outputs", [])]

@@ -10,7 +10,6 @@ writes is marked invalid and cannot be merged.
 
 import argparse
 import contextlib
-import datetime
 import importlib
 import json
 import subprocess
@@ -34,19 +33,16 @@ from tools import record_cuda
 
 # Time limits in seconds, together under ten minutes. "messages" is how CUDA behaves in each test
 # case of the simulated device; each other part is the benchmark of that name.
-PARTS = {"batch_and_width": 100, "against_airbench": 120, "messages": 70, "speedups": 200}
+PARTS = {"batch_and_width": 100, "messages": 70, "speedups": 200}
 # Constants of the benchmarks, changed to keep the limits.
-CONSTANTS = {"against_airbench": {"RUNS": 3}, "speedups": {"ROUNDS": 5, "SECONDS": 0.3}}
+CONSTANTS = {"speedups": {"ROUNDS": 5, "SECONDS": 0.3}}
+SMALL = {"devices": lambda: [torch.device("cuda", 0)], "ROUNDS": 3, "SECONDS": 0.01}
 SIMULATED_CONSTANTS = {
     "batch_and_width": {
-        "BATCH_SIZES": (4, 16),
-        "WIDTHS": {"other": (1, 2)},
-        "DEPTHS": (1, 2),
-        "ROUNDS": 3,
-        "SECONDS": 0.01,
+        **SMALL, "BATCH_SIZES": (4, 16), "WIDTHS": {"other": (1, 2)}, "DEPTHS": (1, 2)
     },
-    "speedups": {"ROUNDS": 3, "SECONDS": 0.01, "SKIP": {"torch.compile": "not on a simulated GPU"}},
-}
+    "speedups": {**SMALL, "SKIP": {"torch.compile": "not on a simulated GPU"}},
+}  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -64,7 +60,11 @@ def run_part(name: str, simulated: bool) -> dict[str, Any]:
     """Run one part in this process; return its result, or its error as a dict."""
     try:
         with simulated_gpu() if simulated else contextlib.nullcontext():
-            return record_messages(simulated) if name == "messages" else measure(name, simulated)
+            if name == "messages":
+                return record_messages(simulated)
+            constants = (SIMULATED_CONSTANTS if simulated else CONSTANTS).get(name, {})
+            with mock.patch.dict(vars(importlib.import_module(f"benchmarks.{name}")), constants):
+                return run_benchmark(name, "synthetic" if simulated else "auto")
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
 
@@ -72,37 +72,17 @@ def run_part(name: str, simulated: bool) -> dict[str, Any]:
 def record_messages(simulated: bool) -> dict[str, Any]:
     """Record how CUDA behaves in each test case of the simulated device."""
     source = "simulated" if simulated else record_cuda.REAL_GPU
+    device = torch.cuda.get_device_name(0)
     cases = record_cuda.all_cases()[: 20 if simulated else None]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "record.json"
-        name = device_name(simulated)
-        unexpected = record_cuda.record_cases(source, not simulated, name, path, cases=cases)
+        unexpected = record_cuda.record_cases(source, not simulated, device, path, cases=cases)
         return {"messages": json.loads(path.read_text()), "unexpected_results": unexpected}
-
-
-def measure(name: str, simulated: bool) -> dict[str, Any]:
-    """Run the benchmark `name` with the constants for this tool."""
-    constants = (SIMULATED_CONSTANTS if simulated else CONSTANTS).get(name, {})
-    if simulated:
-        constants = constants | {"devices": lambda: [torch.device("cuda", 0)]}
-    with mock.patch.dict(vars(importlib.import_module(f"benchmarks.{name}")), constants):
-        return run_benchmark(name, "synthetic" if simulated else "auto")
-
-
-def device_name(simulated: bool) -> str:
-    """Return the name of the GPU."""
-    return "simulated GPU" if simulated else torch.cuda.get_device_name(0)
 
 
 def record_all(path: Path, names: list[str], simulated: bool) -> dict[str, Any]:
     """Run the parts `names`, each in its own process, and write their results to `path`."""
-    result: dict[str, Any] = {
-        "valid": not simulated,
-        "device": device_name(simulated),
-        "torch": torch.__version__,
-        "date": datetime.date.today().isoformat(),
-        "parts": {},
-    }
+    result: dict[str, Any] = {"valid": not simulated, "parts": {}}
     for name in names:
         # Timings of the simulated GPU are not used, and the machine may be slow or busy.
         limit = PARTS[name] * (10 if simulated else 1)
