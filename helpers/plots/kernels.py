@@ -48,13 +48,14 @@ def plot_accesses(
         axis.spines[:].set_visible(False)
         axis.grid(visible=False)
     figure.suptitle(title, fontsize=11)
-    show(
-        figure,
+    alt = (
         "Grids of squares, one per element of {tensors}, for {programs} programs. A square has the "
-        "color and number of the program that touches it; gray squares are touched by several.",
-        tensors=", ".join(tensors),
-        programs=launch.programs,
+        "color and number of the program that touches it; gray squares are touched by several."
     )
+    if program >= 0:
+        alt = "Grids of squares, one per element of {tensors}. Program {program} touches those filled."
+    names = ", ".join(tensors)
+    show(figure, alt, tensors=names, programs=launch.programs, program=program)
 
 
 def plot_roofline(

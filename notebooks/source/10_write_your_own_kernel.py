@@ -83,7 +83,8 @@ def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 # %% [markdown]
 # - A tensor arrives as a *pointer* to its first element. `x_ptr + offsets` is a block of pointers.
 # - `tl.arange` needs a power of 2, known when the kernel is compiled: `tl.constexpr`.
-# - The *mask* switches off the elements of the last block that do not exist.
+# - The *mask* switches off the elements of the last block that do not exist. What a load returns
+#   for them is undefined, unless you pass `other=`; here nothing uses it.
 # - A kernel returns nothing: it stores.
 #
 # **Think first:** 100 elements, blocks of 32. How many programs are there, and how many elements of
@@ -170,9 +171,9 @@ for size in (1, 10_000, 1_000_000, 10_000_000, 100_000_000):
     print(f"{size:11,d} {1e6 * cost.cpu_seconds:14.0f} us {1e6 * cost.gpu_seconds:13.0f} us")
 
 # %% [markdown]
-# Even an empty kernel costs about 5 µs of the GPU's time, and the operation around it much more of
-# the CPU's. Up to a million elements, this vector addition is limited by launches. (Triton's own
-# launch is Python too, and no cheaper than PyTorch's.)
+# In this model, even the smallest kernel takes 5 µs of the GPU's time, and the operation around it
+# much more of the CPU's. Up to a million elements, this addition is limited by launches. Triton's
+# own launch, which is partly Python, takes time too.
 #
 # Inside a launch, the programs have to fill the GPU. A T4 has 40 SMs, and each holds up to 32 warps
 # ([Turing tuning guide](https://docs.nvidia.com/cuda/turing-tuning-guide/)). By default, a Triton
@@ -193,7 +194,7 @@ at_once, at_once * 1024
 #
 # ## Fuse a bias and GELU (12 minutes)
 #
-# GELU, the activation of most transformers, has a popular approximation: $z \cdot \sigma(1.5957\,(z
+# GELU, the activation of many transformers, has a popular approximation: $z \cdot \sigma(1.5957\,(z
 # + 0.044715\,z^3))$. Written out in PyTorch, each operation is a kernel that reads its inputs from
 # the GPU's memory and writes its result back.
 
@@ -230,6 +231,7 @@ def bias_gelu_kernel(x_ptr, bias_ptr, out_ptr, n, columns, BLOCK: tl.constexpr):
     tl.store(out_ptr + offsets, z * tl.sigmoid(u), mask=mask)
 
 
+# %%
 def fused_bias_gelu(x, bias):
     out, n = torch.empty_like(x), x.numel()
     bias_gelu_kernel[(triton.cdiv(n, 256),)](x, bias, out, n, len(bias), BLOCK=256)
@@ -295,6 +297,7 @@ def softmax_kernel(x_ptr, out_ptr, row_stride, columns, BLOCK: tl.constexpr):
     tl.store(out_ptr + row * columns + column, e / tl.sum(e, axis=0), mask=mask)
 
 
+# %%
 def softmax(x):
     out = torch.empty(x.shape, device=x.device)
     rows, columns = x.shape
@@ -372,19 +375,23 @@ def histogram_kernel(x_ptr, counts_ptr, n, BLOCK: tl.constexpr, ATOMIC: tl.const
         tl.store(counts_ptr + digit, count + 1, mask=mask)
 
 
+# %%
 def histogram(digits, atomic):
     counts = torch.zeros(4, dtype=torch.int32)
     with kernels.recording() as launches:
         histogram_kernel[(2,)](digits, counts, len(digits), BLOCK=32, ATOMIC=atomic)
-    return counts.tolist(), launches[0].races()
+    return counts.tolist(), launches[0]
 
 
 # %%
 digits = torch.randint(4, (64,), device="cpu", generator=torch.Generator().manual_seed(seed))
 for atomic in (False, True):
-    counts, races = histogram(digits, atomic)
-    print(f"atomic={atomic}: {counts}, expected {digits.bincount().tolist()}, {len(races)} races")
-histogram(digits, atomic=False)[1][0]
+    counts, launch = histogram(digits, atomic)
+    print(f"atomic={atomic}: {counts}, expected {digits.bincount().tolist()}")
+    print(*launch.races(), sep="\n")
+plot_accesses(
+    launch, ["x_ptr", "counts_ptr"], columns=16, title="Both programs use all four counters (gray)"
+)
 
 # %% [markdown]
 # Within a block, all loads come before all stores, so each block adds at most 1 per digit. On a GPU
@@ -421,6 +428,7 @@ def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK: tl.constexpr):
     tl.store(c_ptr + row * N + column, total, mask=(row < M) & (column < N))
 
 
+# %%
 def matmul(a, b, block):
     (M, K), N = a.shape, b.shape[1]
     c = torch.empty(M, N, device=a.device)
@@ -489,9 +497,9 @@ plot_roofline(
 
 # %% [markdown]
 # This assumes that every load goes to memory. Caches help: the T4's L2 cache of 4 MB serves
-# programs that load the same tile. Real kernels use tiles of 64 to 256, keep them in shared memory,
-# and load the next one while they multiply. Triton's compiler does the last two for you
-# (`num_stages`), and `triton.autotune` tries tile sizes on a GPU.
+# programs that load the same tile. Real kernels use tiles of 64 to 256. Triton's compiler puts them
+# into shared memory, and on GPUs from Ampere on it loads the next ones while it multiplies
+# (`num_stages`). `triton.autotune` tries tile sizes on a GPU.
 #
 # ## Online softmax (8 minutes)
 #
@@ -553,6 +561,7 @@ def backward_kernel(x_ptr, bias_ptr, grad_ptr, out_ptr, n, columns, BLOCK: tl.co
     tl.store(out_ptr + offsets, grad * slope, mask=mask)
 
 
+# %%
 class BiasGELU(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, bias):
@@ -594,9 +603,9 @@ except RuntimeError as error:
 # %% [markdown]
 # ## A kernel as an operator, and kernels by torch.compile (12 minutes)
 #
-# `torch.compile` should know about your kernel, so that it can fuse what is around it.
-# `triton_op` registers an operator, and `wrap_triton` shows its kernel to the compiler. The
-# operator works with `torch.compile`, `torch.export` and on shapes alone.
+# `torch.compile` should know about your kernel, so that it can fuse what is around it. `triton_op`
+# registers an operator, and `wrap_triton` shows its kernel to the compiler. The operator works with
+# `torch.compile`, `torch.export` and on shapes alone; `register_autograd` gives it a gradient.
 
 # %%
 from torch.library import triton_op, wrap_triton
@@ -698,8 +707,8 @@ generated = launches[0]
 # **To try:**
 #
 # 1. Change `softmax_kernel` to take a column stride, and pass it the transposed tensor again.
-# 2. What does `histogram` return with `BLOCK=1` and 64 programs, without atomics? Why is it right
-#    here, and still a race?
+# 2. In `histogram`, change `(2,)` to `(64,)` and `BLOCK=32` to `BLOCK=1`. What does it return
+#    without atomics? Why is it right here, and still a race?
 #
 # <details><summary>Answers</summary>
 #
