@@ -12,7 +12,7 @@ SHARED = "several"
 
 
 def plot_accesses(
-    launch: Launch, tensors: Sequence[str], *, title: str, columns: int = 0, program: int = -1
+    launch: Launch, tensors: Sequence[str], *, title: str, columns: int = 32, program: int = -1
 ) -> None:
     """Show the elements of `tensors` as squares with the number and color of their program.
 
@@ -20,8 +20,7 @@ def plot_accesses(
     A 1-D tensor is drawn in rows of `columns` elements.
     """
     shapes = [launch.shapes[name] for name in tensors]
-    grids = [(-(-n[0] // columns), columns) if len(n) == 1 and columns else n for n in shapes]
-    grids = [grid if len(grid) == 2 else (1, *grid) for grid in grids]
+    grids = [n if len(n) == 2 else (-(-n[0] // columns), min(n[0], columns)) for n in shapes]
     widths = [max(grid[1], 8) for grid in grids]
     unit = min(7.5 / sum(widths), 0.3)  # inches per element
     size = {"width": max(5, unit * sum(widths)), "height": 0.9 + unit * max(n for n, _ in grids)}
@@ -53,7 +52,9 @@ def plot_accesses(
         "color and number of the program that touches it; gray squares are touched by several."
     )
     if program >= 0:
-        alt = "Grids of squares, one per element of {tensors}. Program {program} touches those filled."
+        alt = (
+            "Grids of squares, one per element of {tensors}. Program {program} touches the filled."
+        )
     names = ", ".join(tensors)
     show(figure, alt, tensors=names, programs=launch.programs, program=program)
 
