@@ -625,8 +625,8 @@ torch.ops.gpu_course.bias_gelu.default._schema
 # %% [markdown]
 # But you did not need to write this kernel. `torch.compile(bias_gelu)` writes one too:
 # `TORCH_LOGS=output_code python program.py` prints it. The next cell is what torch 2.14.1 generated
-# from the function `bias_gelu` above, for a T4 and tensors of (30, 40) and (40); only the decorator
-# with its settings is left out. (Generating this code needs no GPU, compiling it does.)
+# from the function `bias_gelu` above, for a T4 and tensors of (30, 40) and (40), without the
+# decorator that has its settings. (Generating this code needs no GPU, compiling it does.)
 
 
 # %%
