@@ -38,7 +38,7 @@ KINDS = ("read", "write", "atomic")
 _SHIFT = 48
 _HALF = 1 << (_SHIFT - 1)
 
-_recordings: list[tuple[list["Launch"], "str | int"]] = []
+_recordings: list[tuple[list["Launch"], "str | int", float]] = []
 
 
 @dataclass
@@ -100,6 +100,7 @@ class Launch:
     grid: tuple[int, int, int]
     shapes: dict[str, tuple[int, ...]]  # of the tensors among the arguments, by name
     accesses: list[Access] = field(default_factory=list, repr=False)
+    error: OutOfBounds | None = None  # what ended it
 
     @property
     def programs(self) -> int:
@@ -152,13 +153,15 @@ class Launch:
 
 
 @contextmanager
-def recording(order: str | int = "forward") -> Iterator[list[Launch]]:
+def recording(order: str | int = "forward", fill: float = 0) -> Iterator[list[Launch]]:
     """Yield a list to which each launch of a kernel is added, even one that raises `OutOfBounds`.
 
     `order` of the programs: "forward", "reversed", or the seed of a random order. The result of a
-    correct kernel does not depend on it.
+    correct kernel does not depend on it. Nor does it depend on `fill`: what a load without `other=`
+    returns where its mask is false. Triton leaves that undefined. In integers, infinity is the
+    largest number.
     """
-    entry = ([], order)
+    entry = ([], order, fill)
     _recordings.append(entry)
     try:
         yield entry[0]
@@ -203,8 +206,10 @@ def _host_copies(args: tuple, kwargs: dict) -> tuple[list, dict]:
             return value
         storage = value.untyped_storage()
         host = storages.setdefault(storage.data_ptr(), storage.cpu())
-        empty = torch.empty(0, dtype=value.dtype)
-        return empty.set_(host, value.storage_offset(), value.size(), value.stride())
+        tensor = torch.empty(0, dtype=value.dtype)
+        tensor.set_(host, value.storage_offset(), value.size(), value.stride())
+        tensor.gpu_address = value.data_ptr()
+        return tensor
 
     return [copy(value) for value in args], {name: copy(value) for name, value in kwargs.items()}
 
@@ -213,7 +218,7 @@ def _interpret(kernel: Any, grid: Any, args: Any, kwargs: dict) -> None:
     from triton.runtime import interpreter
 
     function = kernel.fn
-    order = _recordings[-1][1] if _recordings else "forward"
+    order, fill = _recordings[-1][1:] if _recordings else ("forward", 0)
     parameters = inspect.signature(function).parameters
     values = inspect.getcallargs(
         function, *args, **{name: v for name, v in kwargs.items() if name in parameters}
@@ -226,17 +231,18 @@ def _interpret(kernel: Any, grid: Any, args: Any, kwargs: dict) -> None:
                 "integers, so its results are wrong: use float32 or float16, or a real GPU."
             )
     launch = Launch(function.__name__, (0, 0, 0), {n: tuple(t.shape) for n, t in tensors.items()})
-    for launches, _ in _recordings:
+    for launches, *_ in _recordings:
         launches.append(launch)
-    guard = _Guard(launch, tensors, function, order)
+    guard = _Guard(launch, tensors, function, order, fill)
     known = set(function.__globals__)
     try:
         with guard.installed():
             _interpreted(kernel.fn).run_unguarded(*args, grid=grid, warmup=False, **kwargs)
-    except interpreter.InterpreterError:
-        if guard.error is not None:
-            raise guard.error from None
-        raise
+    except interpreter.InterpreterError as error:
+        while isinstance(error, interpreter.InterpreterError):  # one per kernel that calls another
+            error = error.__cause__
+        launch.error = guard.error
+        raise error from None
     finally:
         # The interpreter copies its own globals into the kernel's module: remove the others.
         for name in set(function.__globals__) - known - {"interpreter_semantic"}:
@@ -282,13 +288,15 @@ def _call(tensor: Any, function: Callable, *args: Any, **kwargs: Any) -> Any:
 class _Pointer:
     """The elements that can be reached from the pointer of one tensor."""
 
-    def __init__(self, tensor: torch.Tensor) -> None:
+    def __init__(self, tensor: torch.Tensor, argument: torch.Tensor) -> None:
         offsets = np.zeros(tensor.shape, dtype=np.int64)
         for dim, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
             steps = np.arange(size) * stride
             offsets += steps.reshape([-1 if d == dim else 1 for d in range(tensor.ndim)])
         self.tensor = tensor
         self.address, self.itemsize = tensor.data_ptr(), tensor.element_size()
+        # From the address in a copy on the CPU to that in the argument of the launch.
+        self.distance = getattr(argument, "gpu_address", argument.data_ptr()) - self.address
         # By offset: the index in the flattened tensor; -1 between the elements of a view.
         self.elements = np.full(offsets.max(initial=-1) + 1, -1)
         self.elements[offsets.ravel()] = np.arange(offsets.size)
@@ -301,9 +309,11 @@ class _Pointer:
 class _Guard:
     """Checks and records the interpreter's accesses to memory, for one launch."""
 
-    def __init__(self, launch: Launch, tensors: dict, function: Callable, order: str | int) -> None:
-        self.launch, self.function, self.order = launch, function, order
-        self.names, self.pointers = list(tensors), []
+    def __init__(
+        self, launch: Launch, tensors: dict, function: Callable, order: str | int, fill: float
+    ) -> None:
+        self.launch, self.function, self.order, self.fill = launch, function, order, fill
+        self.names, self.tensors, self.pointers = [*tensors], [*tensors.values()], []
         self.error: Exception | None = None
 
     @contextmanager
@@ -331,7 +341,7 @@ class _Guard:
         """Give the kernel a virtual pointer instead of the address of a tensor."""
         converted = original(argument)
         if isinstance(argument, torch.Tensor):
-            self.pointers.append(_Pointer(argument))
+            self.pointers.append(_Pointer(argument, self.tensors[len(self.pointers)]))
             pointer = (len(self.pointers) << _SHIFT) + _HALF
             converted.handle.data = np.array([pointer], dtype=np.uint64)
         return converted
@@ -349,7 +359,11 @@ class _Guard:
     def load(self, builder, original, pointers, mask, other, *rest, **options):
         size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
         real = self.access(builder, "read", pointers, mask.data, size)
-        return original(real, mask, other, *rest, **options)
+        handle = original(real, mask, other, *rest, **options)
+        if other is None and self.fill and (dtype := handle.data.dtype).kind in "fiu":
+            fill = self.fill if dtype.kind == "f" else np.iinfo(dtype).max
+            handle.data = np.where(mask.data, handle.data, dtype.type(fill))
+        return handle
 
     def store(self, builder, original, pointers, value, mask, *rest):
         real = self.access(builder, "write", pointers, mask.data, value.data.itemsize)
@@ -384,7 +398,8 @@ class _Guard:
             real[chosen] = offsets + pointer.address
             elements = pointer.elements[first]
             number = int(np.ravel_multi_index(program, grid))
-            access = Access(number, name, kind, elements, real[chosen], itemsize)
+            addresses = real[chosen] + pointer.distance
+            access = Access(number, name, kind, elements, addresses, itemsize)
             self.launch.accesses.append(access)
         return type(pointers)(real.astype(np.uint64), pointers.dtype)
 
