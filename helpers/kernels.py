@@ -1,15 +1,14 @@
 """Run Triton kernels without a GPU, check every access to memory, and record it.
 
-    kernels.enable()                                # once, before the first launch
+    kernels.enable()                                # once
     with kernels.recording() as launches:
         add_kernel[(4,)](x, y, out, n, BLOCK=64)    # Triton's own syntax
     launches[0].bytes_read, launches[0].elements("out"), launches[0].races()
 
-`enable` replaces what `kernel[grid](...)` does. If the arguments are not on a real GPU, Triton's
-interpreter runs the programs, one after another, on the CPU. Pointers are then virtual: an access
-that is not an element of the tensor whose pointer it was computed from raises `OutOfBounds` and
-reads or writes nothing. On a real GPU, kernels are compiled as always; inside `recording`, they are
-first interpreted on copies of their arguments, which records and checks them.
+If no argument is on a real GPU, Triton's interpreter runs the programs, one after another, on the
+CPU. Pointers are then virtual: an access to anything but an element of the tensor whose pointer it
+was computed from raises `OutOfBounds`, and reads or writes nothing. On a real GPU, kernels are
+compiled as always; inside `recording`, they are first interpreted on copies of their arguments.
 """
 
 import inspect
@@ -21,10 +20,9 @@ import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cache, partial, partialmethod
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -33,57 +31,54 @@ import torch
 import simulated_cuda
 
 KINDS = ("read", "write", "atomic")
-# A pointer is `argument << _SHIFT`, plus an offset in bytes, plus half of that range, so that a
-# negative offset stays in the range of its argument.
-_SHIFT = 48
-_HALF = 1 << (_SHIFT - 1)
+# A virtual pointer is the tensor's number << _SHIFT, plus _START, plus an offset in bytes.
+_SHIFT, _START = 48, 1 << 47
+# Of the interpreter's methods: the kind of access; which arguments are pointers, mask, and value.
+_METHODS = {
+    "create_masked_load": ("read", 0, 1, None),
+    "create_masked_store": ("write", 0, 2, 1),
+    "create_atomic_rmw": ("atomic", 1, 3, 2),
+    "create_atomic_cas": ("atomic", 0, None, 2),
+}
+_recordings: list[tuple[list["Launch"], str | int]] = []
 
-_recordings: list[tuple[list["Launch"], "str | int", float]] = []
 
-
-@dataclass
 class OutOfBounds(IndexError):
-    """A program accessed an element that its tensor does not have; nothing was read or written."""
+    """A program accessed something that is not an element of its tensor; nothing was changed.
 
-    kernel: str
-    program: tuple[int, int, int]  # one index per dimension of the grid
-    kind: str  # one of KINDS
-    tensor: str  # name of the kernel's argument
-    element: int  # counted from the pointer that the kernel got
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    line: str  # of the kernel's code
+    Attributes: `kernel`; `program`, one index per dimension of the grid; `kind`, of `KINDS`;
+    `tensor`, the argument's name; `element`, counted from its pointer; `shape` and `strides`; and
+    `line`, of the kernel's code.
+    """
 
-    def __str__(self) -> str:
-        verb = {"read": "reads", "write": "writes"}.get(self.kind, "updates")
+    def __init__(self, **facts: Any) -> None:
+        self.__dict__.update(facts)
         last = sum((n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True))
         advice = "Is a mask missing or wrong?" if self.element > last else "Is an offset wrong?"
         if 0 <= self.element <= last:
             advice = "That is between the elements of this view. Is a stride wrong?"
-        return (
-            f"program {self.program} of {self.kernel} {verb} `{self.tensor}` at offset "
-            f"{self.element:,}, but its elements (shape {self.shape}, strides {self.strides}) have "
+        super().__init__(
+            f"Program {self.program} of {self.kernel}: {self.kind} of `{self.tensor}` at offset "
+            f"{self.element:,}. Its elements (shape {self.shape}, strides {self.strides}) have "
             f"offsets 0 to {last:,}. {advice} The line is: {self.line}"
         )
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """The active elements of one load, store, or atomic operation of one program."""
 
-    program: int  # in the order of the grid, the last dimension fastest
+    program: int  # in the order of the grid, its last dimension fastest
     tensor: str  # name of the kernel's argument
-    kind: str  # one of KINDS
-    elements: np.ndarray  # indexes into the flattened tensor, in the order of its shape
-    addresses: np.ndarray = field(repr=False)  # in bytes; equal for aliased arguments
-    itemsize: int = 4
+    kind: str  # of KINDS
+    elements: np.ndarray  # indexes into the flattened tensor
+    addresses: np.ndarray  # in bytes
+    itemsize: int
 
 
-@dataclass(frozen=True)
-class Race:
+class Race(NamedTuple):
     """An element that several programs access, at least one writes, and not all atomically.
 
-    With one program: one of its stores writes the element twice.
+    With one program: one of its stores writes the element more than once.
     """
 
     tensor: str
@@ -92,15 +87,15 @@ class Race:
     kinds: tuple[str, ...]
 
 
-@dataclass
 class Launch:
-    """What the programs of one launch read and wrote."""
+    """What the programs of one launch read and wrote: `kernel`, `grid`, `shapes`, `accesses`."""
 
-    kernel: str
-    grid: tuple[int, int, int]
-    shapes: dict[str, tuple[int, ...]]  # of the tensors among the arguments, by name
-    accesses: list[Access] = field(default_factory=list, repr=False)
-    error: OutOfBounds | None = None  # what ended it
+    def __init__(self, function: Callable, order: str | int = "forward") -> None:
+        self.kernel, self.grid = function.__name__, (0, 0, 0)
+        self.shapes: dict[str, tuple[int, ...]] = {}  # of the tensors, by argument
+        self.accesses: list[Access] = []
+        self._function, self._order = function, order
+        self._pointers: list[_Pointer] = []
 
     @property
     def programs(self) -> int:
@@ -118,69 +113,167 @@ class Launch:
         return sum(a.elements.size * a.itemsize for a in self.accesses if a.kind != "read")
 
     def elements(self, tensor: str, *kinds: str) -> dict[int, list[int]]:
-        """Return the elements of `tensor` that each program accesses, sorted, without repetition.
+        """Return the elements of `tensor` that each program accesses, sorted, each once.
 
         Elements are indexes into the flattened tensor. `kinds`: of `KINDS`; all if none is given.
         """
-        found = defaultdict(set)
+        found = {program: set() for program in range(self.programs)}
         for access in self.accesses:
             if access.tensor == tensor and access.kind in (kinds or KINDS):
                 found[access.program].update(access.elements.tolist())
-        return {program: sorted(found[program]) for program in range(self.programs)}
+        return {program: sorted(elements) for program, elements in found.items()}
 
     def races(self) -> list[Race]:
-        """Return the elements whose value depends on the order of the programs."""
-        users = defaultdict(dict)  # by address: the (program, kind) of each access, in order
-        stores = Counter()
+        """Return the elements whose value may depend on the order of the programs."""
+        names, users, twice = {}, defaultdict(set), set()  # by address
         for access in self.accesses:
-            for address, element in zip(
-                access.addresses.tolist(), access.elements.tolist(), strict=True
-            ):
-                key = (access.program, access.kind)
-                users[address].setdefault(key, (access.tensor, element))
-                if access.kind == "write":
-                    stores[access.program, id(access), address] += 1
-        twice = {address for (_, _, address), count in stores.items() if count > 1}
+            addresses = access.addresses.tolist()
+            for address, element in zip(addresses, access.elements.tolist(), strict=True):
+                users[address].add((access.program, access.kind))
+                if access.kind != "read":
+                    names[address] = (access.tensor, element)
+            if access.kind == "write":
+                twice.update(a for a, count in Counter(addresses).items() if count > 1)
         races = []
-        for address, pairs in users.items():
-            kinds = {kind for _, kind in pairs}
-            programs = sorted({program for program, _ in pairs})
-            shared = len(programs) > 1 and kinds not in ({"read"}, {"atomic"})
-            if shared or address in twice:
-                tensor, element = next(v for (_, kind), v in pairs.items() if kind != "read")
-                races.append(Race(tensor, element, tuple(programs), tuple(sorted(kinds))))
-        return sorted(races, key=lambda race: (race.tensor, race.element))
+        for address, name in names.items():
+            programs, kinds = map(set, zip(*users[address], strict=True))
+            if address in twice or (len(programs) > 1 and kinds != {"atomic"}):
+                races.append(Race(*name, tuple(sorted(programs)), tuple(sorted(kinds))))
+        return sorted(races)
+
+    def _run(self, grid: Any, args: tuple, kwargs: dict, keep_results: bool) -> None:
+        from triton.runtime import interpreter
+
+        builder, executor = interpreter.interpreter_builder, interpreter.GridExecutor
+        known = inspect.signature(self._function).parameters
+        known = {name: value for name, value in kwargs.items() if name in known}
+        values = inspect.getcallargs(self._function, *args, **known).items()
+        names = iter([name for name, value in values if isinstance(value, torch.Tensor)])
+        convert = partial(self._convert, interpreter._implicit_cvt, names)
+        methods = {
+            name: partial(self._access, builder, getattr(builder, name), *where)
+            for name, where in _METHODS.items()
+        }
+        methods["set_grid_dim"] = partial(self._set_grid, builder, builder.set_grid_dim)
+        methods["set_grid_idx"] = lambda *_: setattr(builder, "grid_idx", next(self._order))
+        restore = executor._restore_args_dev if keep_results else lambda *_: None
+        try:
+            with (
+                _library_interpreted(self._function),
+                mock.patch.multiple(builder, **methods),
+                mock.patch.object(interpreter, "_implicit_cvt", convert),
+                mock.patch.object(executor, "_restore_args_dev", restore),
+            ):
+                kernel = _interpreted(self._function)
+                kernel.run_unguarded(*args, grid=grid, warmup=False, **kwargs)
+        except interpreter.InterpreterError as error:
+            while error.__cause__ is not None:
+                error = error.__cause__
+            raise error from None
+
+    def _convert(self, original: Callable, names: Iterator[str], argument: Any) -> Any:
+        """Give the kernel a virtual pointer instead of the address of a tensor."""
+        converted = original(argument)
+        if isinstance(argument, torch.Tensor):
+            if argument.dtype == torch.bfloat16:
+                raise TypeError(
+                    "Triton's interpreter adds and multiplies bfloat16 numbers as integers, so its "
+                    "results are wrong: use float32 or float16 here, or a real GPU."
+                )
+            self._pointers.append(_Pointer(next(names), argument))
+            self.shapes[self._pointers[-1].name] = self._pointers[-1].shape
+            pointer = (len(self._pointers) << _SHIFT) + _START
+            converted.handle.data = np.array([pointer], dtype=np.uint64)
+        return converted
+
+    def _set_grid(self, builder: Any, original: Callable, *grid: int) -> None:
+        original(*grid)
+        self.grid = grid
+        programs = list(itertools.product(*map(range, grid)))
+        if self._order == "reversed":
+            programs.reverse()
+        elif self._order != "forward":
+            random.Random(self._order).shuffle(programs)
+        self._order = iter(programs)
+
+    def _access(self, builder, original, kind, at, mask, value, *args, **options) -> Any:
+        """Check and record an access, and do it with the elements' real addresses."""
+        handle = args[at]
+        size = max(1, handle.get_element_ty().primitive_bitwidth // 8)
+        size = size if value is None else max(size, args[value].data.itemsize)
+        data = handle.data.astype(np.int64)
+        active = np.broadcast_to(True if mask is None else args[mask].data, data.shape)
+        real = np.zeros_like(data)
+        for number in np.unique(data[active] >> _SHIFT):
+            if not 1 <= number <= len(self._pointers):
+                raise TypeError("a pointer was not computed from a tensor argument.")
+            chosen, pointer = active & (data >> _SHIFT == number), self._pointers[number - 1]
+            offsets = data[chosen] - (number << _SHIFT) - _START
+            first, last = (n // pointer.itemsize for n in (offsets, offsets + size - 1))
+            wrong = first[~(pointer.has(first) & pointer.has(last))]
+            if wrong.size:
+                facts = {"kernel": self.kernel, "program": builder.grid_idx, "kind": kind}
+                facts |= {"tensor": pointer.name, "element": int(wrong[0])}
+                facts |= {"shape": pointer.shape, "strides": pointer.strides}
+                raise OutOfBounds(**facts, line=self._line())
+            real[chosen] = offsets + pointer.address
+            program = int(np.ravel_multi_index(builder.grid_idx, self.grid))
+            found = (pointer.elements[first], real[chosen], size)
+            self.accesses.append(Access(program, pointer.name, kind, *found))
+        handle = type(handle)(real.astype(np.uint64), handle.dtype)
+        return original(*args[:at], handle, *args[at + 1 :], **options)
+
+    def _line(self) -> str:
+        frame, path = sys._getframe(), self._function.__code__.co_filename
+        while frame.f_code.co_filename != path:
+            frame = frame.f_back
+        return linecache.getline(path, frame.f_lineno).strip()
+
+
+class _Pointer:
+    """The elements that can be reached from the pointer of one tensor."""
+
+    def __init__(self, name: str, tensor: torch.Tensor) -> None:
+        self.name, self.shape, self.strides = name, tuple(tensor.shape), tensor.stride()
+        self.address, self.itemsize = tensor.data_ptr(), tensor.element_size()
+        steps = np.array(self.strides).reshape(-1, *[1] * tensor.ndim)
+        offsets = (np.indices(self.shape) * steps).sum(axis=0, dtype=np.int64)
+        # By offset: the index in the flattened tensor; -1 between the elements of a view.
+        self.elements = np.full(offsets.max(initial=-1) + 1, -1)
+        self.elements[offsets.ravel()] = np.arange(offsets.size)
+
+    def has(self, offsets: np.ndarray) -> np.ndarray:
+        in_range = (offsets >= 0) & (offsets < len(self.elements))
+        in_range[in_range] = self.elements[offsets[in_range]] >= 0
+        return in_range
 
 
 @contextmanager
-def recording(order: str | int = "forward", fill: float = 0) -> Iterator[list[Launch]]:
-    """Yield a list to which each launch of a kernel is added, even one that raises `OutOfBounds`.
+def recording(order: str | int = "forward") -> Iterator[list[Launch]]:
+    """Yield a list to which each launch of a kernel is added, even one that raises an error.
 
     `order` of the programs: "forward", "reversed", or the seed of a random order. The result of a
-    correct kernel does not depend on it. Nor does it depend on `fill`: what a load without `other=`
-    returns where its mask is false. Triton leaves that undefined. In integers, infinity is the
-    largest number.
+    correct kernel does not depend on it.
     """
-    entry = ([], order, fill)
+    entry = ([], order)
     _recordings.append(entry)
     try:
         yield entry[0]
     finally:
-        _recordings.remove(entry)
+        _recordings.pop()
 
 
 def enable() -> None:
-    """Make `kernel[grid](...)` work on CPU tensors and simulated GPUs, checked and recorded.
+    """Make `kernel[grid](...)` work without a GPU, checked and recorded.
 
-    Raises ImportError, with advice, if Triton is not installed: its wheels are for Linux only.
+    Raises ImportError, with advice, if Triton is not installed.
     """
     try:
         from triton.runtime import interpreter, jit
     except ImportError as error:
         raise ImportError(
             "Triton is not installed: it comes with PyTorch for Linux only. On Windows, use WSL; "
-            "on macOS, open this notebook in Colab (the badge at its top), or read it with its "
-            "stored outputs."
+            "on macOS, open this notebook in Colab, or read it with its stored outputs."
         ) from error
     for kind in (jit.JITFunction, interpreter.InterpretedFunction):
         if not hasattr(kind, "run_unguarded"):
@@ -191,62 +284,13 @@ def _run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any
     tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, torch.Tensor)]
     compiled = not simulated_cuda.is_enabled() and any(t.is_cuda for t in tensors)
     if not warmup and (_recordings or not compiled):
-        _interpret(kernel, grid, *(_host_copies(args, kwargs) if compiled else (args, kwargs)))
+        launch = Launch(kernel.fn, _recordings[-1][1] if _recordings else "forward")
+        for launches, _ in _recordings:
+            launches.append(launch)
+        launch._run(grid, args, kwargs, keep_results=not compiled)
     if warmup or compiled:
         return kernel.run_unguarded(*args, grid=grid, warmup=warmup, **kwargs)
     return None
-
-
-def _host_copies(args: tuple, kwargs: dict) -> tuple[list, dict]:
-    """Return the arguments with copies of their tensors on the CPU, with the same strides."""
-    storages: dict[int, Any] = {}
-
-    def copy(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
-            return value
-        storage = value.untyped_storage()
-        host = storages.setdefault(storage.data_ptr(), storage.cpu())
-        tensor = torch.empty(0, dtype=value.dtype)
-        tensor.set_(host, value.storage_offset(), value.size(), value.stride())
-        tensor.gpu_address = value.data_ptr()
-        return tensor
-
-    return [copy(value) for value in args], {name: copy(value) for name, value in kwargs.items()}
-
-
-def _interpret(kernel: Any, grid: Any, args: Any, kwargs: dict) -> None:
-    from triton.runtime import interpreter
-
-    function = kernel.fn
-    order, fill = _recordings[-1][1:] if _recordings else ("forward", 0)
-    parameters = inspect.signature(function).parameters
-    values = inspect.getcallargs(
-        function, *args, **{name: v for name, v in kwargs.items() if name in parameters}
-    )
-    tensors = {name: v for name, v in values.items() if isinstance(v, torch.Tensor)}
-    for name, tensor in tensors.items():
-        if tensor.dtype == torch.bfloat16:
-            raise TypeError(
-                f"`{name}` is bfloat16. Triton's interpreter adds and multiplies such numbers as "
-                "integers, so its results are wrong: use float32 or float16, or a real GPU."
-            )
-    launch = Launch(function.__name__, (0, 0, 0), {n: tuple(t.shape) for n, t in tensors.items()})
-    for launches, *_ in _recordings:
-        launches.append(launch)
-    guard = _Guard(launch, tensors, function, order, fill)
-    known = set(function.__globals__)
-    try:
-        with guard.installed():
-            _interpreted(kernel.fn).run_unguarded(*args, grid=grid, warmup=False, **kwargs)
-    except interpreter.InterpreterError as error:
-        while isinstance(error, interpreter.InterpreterError):  # one per kernel that calls another
-            error = error.__cause__
-        launch.error = guard.error
-        raise error from None
-    finally:
-        # The interpreter copies its own globals into the kernel's module: remove the others.
-        for name in set(function.__globals__) - known - {"interpreter_semantic"}:
-            del function.__globals__[name]
 
 
 @cache
@@ -258,156 +302,25 @@ def _interpreted(function: Callable) -> Any:
 
 @contextmanager
 def _library_interpreted(function: Callable) -> Iterator[None]:
-    """Let the interpreter call the `@triton.jit` functions that `function` calls, as `tl.sum`."""
+    """Let the interpreter call the `@triton.jit` functions that `function` uses, as `tl.sum`."""
     from triton.language import tensor
     from triton.runtime.jit import JITFunction
 
-    modules = [m for name, m in list(sys.modules.items()) if name.startswith("triton.language")]
-    changed = []
-    for names in [function.__globals__, *map(vars, modules)]:
-        for name, value in list(names.items()):
-            if isinstance(value, JITFunction):
-                changed.append((partial(names.__setitem__, name), value))
-                names[name] = _interpreted(value.fn)
-    for name, value in list(vars(tensor).items()):
-        if isinstance(value, JITFunction):  # a method, such as x.sum()
-            changed.append((partial(setattr, tensor, name), value))
-            setattr(tensor, name, partialmethod(_call, _interpreted(value.fn)))
-    try:
-        with mock.patch.dict(os.environ, TRITON_INTERPRET="1"):
+    def replace(names: dict, change: Callable, wrap: Callable) -> None:
+        for name, value in [item for item in names.items() if isinstance(item[1], JITFunction)]:
+            stack.callback(change, name, value)
+            change(name, wrap(_interpreted(value.fn)))
+
+    module, known = function.__globals__, set(function.__globals__)
+    library = [vars(m) for name, m in sys.modules.items() if name.startswith("triton.language")]
+    with ExitStack() as stack, mock.patch.dict(os.environ, TRITON_INTERPRET="1"):
+        for names in [module, *library]:
+            replace(names, names.__setitem__, lambda interpreted: interpreted)
+        # Methods, such as x.sum(): a function, unlike an object, is bound to its tensor.
+        replace(vars(tensor), partial(setattr, tensor), lambda f: lambda *a, **k: f(*a, **k))
+        try:
             yield
-    finally:
-        for restore, value in changed:
-            restore(value)
-
-
-def _call(tensor: Any, function: Callable, *args: Any, **kwargs: Any) -> Any:
-    return function(tensor, *args, **kwargs)
-
-
-class _Pointer:
-    """The elements that can be reached from the pointer of one tensor."""
-
-    def __init__(self, tensor: torch.Tensor, argument: torch.Tensor) -> None:
-        offsets = np.zeros(tensor.shape, dtype=np.int64)
-        for dim, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
-            steps = np.arange(size) * stride
-            offsets += steps.reshape([-1 if d == dim else 1 for d in range(tensor.ndim)])
-        self.tensor = tensor
-        self.address, self.itemsize = tensor.data_ptr(), tensor.element_size()
-        # From the address in a copy on the CPU to that in the argument of the launch.
-        self.distance = getattr(argument, "gpu_address", argument.data_ptr()) - self.address
-        # By offset: the index in the flattened tensor; -1 between the elements of a view.
-        self.elements = np.full(offsets.max(initial=-1) + 1, -1)
-        self.elements[offsets.ravel()] = np.arange(offsets.size)
-
-    def are_valid(self, offsets: np.ndarray) -> np.ndarray:
-        in_range = (offsets >= 0) & (offsets < len(self.elements))
-        return in_range & (self.elements[np.where(in_range, offsets, 0)] >= 0)
-
-
-class _Guard:
-    """Checks and records the interpreter's accesses to memory, for one launch."""
-
-    def __init__(
-        self, launch: Launch, tensors: dict, function: Callable, order: str | int, fill: float
-    ) -> None:
-        self.launch, self.function, self.order, self.fill = launch, function, order, fill
-        self.names, self.tensors, self.pointers = [*tensors], [*tensors.values()], []
-        self.error: Exception | None = None
-
-    @contextmanager
-    def installed(self) -> Iterator[None]:
-        from triton.runtime import interpreter
-
-        builder = interpreter.interpreter_builder
-        methods = {
-            "set_grid_dim": partial(self.set_grid, builder, builder.set_grid_dim),
-            "set_grid_idx": lambda *_: setattr(builder, "grid_idx", next(self.programs)),
-            "create_masked_load": partial(self.load, builder, builder.create_masked_load),
-            "create_masked_store": partial(self.store, builder, builder.create_masked_store),
-            "create_atomic_rmw": partial(self.update, builder, builder.create_atomic_rmw),
-            "create_atomic_cas": partial(self.exchange, builder, builder.create_atomic_cas),
-        }
-        convert = partial(self.convert, interpreter._implicit_cvt)
-        with (
-            _library_interpreted(self.function),
-            mock.patch.object(interpreter, "_implicit_cvt", convert),
-            mock.patch.multiple(builder, **methods),
-        ):
-            yield
-
-    def convert(self, original: Callable, argument: Any) -> Any:
-        """Give the kernel a virtual pointer instead of the address of a tensor."""
-        converted = original(argument)
-        if isinstance(argument, torch.Tensor):
-            self.pointers.append(_Pointer(argument, self.tensors[len(self.pointers)]))
-            pointer = (len(self.pointers) << _SHIFT) + _HALF
-            converted.handle.data = np.array([pointer], dtype=np.uint64)
-        return converted
-
-    def set_grid(self, builder: Any, original: Callable, *grid: int) -> None:
-        original(*grid)
-        self.launch.grid = grid
-        programs = list(itertools.product(*map(range, grid)))
-        if self.order == "reversed":
-            programs.reverse()
-        elif self.order != "forward":
-            random.Random(self.order).shuffle(programs)
-        self.programs = iter(programs)
-
-    def load(self, builder, original, pointers, mask, other, *rest, **options):
-        size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
-        real = self.access(builder, "read", pointers, mask.data, size)
-        handle = original(real, mask, other, *rest, **options)
-        if other is None and self.fill and (dtype := handle.data.dtype).kind in "fiu":
-            fill = self.fill if dtype.kind == "f" else np.iinfo(dtype).max
-            handle.data = np.where(mask.data, handle.data, dtype.type(fill))
-        return handle
-
-    def store(self, builder, original, pointers, value, mask, *rest):
-        real = self.access(builder, "write", pointers, mask.data, value.data.itemsize)
-        return original(real, value, mask, *rest)
-
-    def update(self, builder, original, operation, pointers, value, mask, *rest):
-        real = self.access(builder, "atomic", pointers, mask.data, value.data.itemsize)
-        return original(operation, real, value, mask, *rest)
-
-    def exchange(self, builder, original, pointers, expected, value, *rest):
-        real = self.access(builder, "atomic", pointers, True, value.data.itemsize)
-        return original(real, expected, value, *rest)
-
-    def access(self, builder: Any, kind: str, pointers: Any, mask: Any, itemsize: int) -> Any:
-        """Check and record the active elements; return a handle with their real addresses."""
-        data = pointers.data.astype(np.int64)
-        active = np.broadcast_to(mask, data.shape)
-        real = np.zeros_like(data)
-        grid, program = self.launch.grid, builder.grid_idx
-        for number in np.unique(data[active] >> _SHIFT):
-            chosen = active & (data >> _SHIFT == number)
-            offsets = (data[chosen] & ((1 << _SHIFT) - 1)) - _HALF
-            if not 1 <= number <= len(self.pointers):
-                self.error = TypeError("a pointer was not computed from a tensor argument.")
-                raise self.error
-            pointer, name = self.pointers[number - 1], self.names[number - 1]
-            first, last = (n // pointer.itemsize for n in (offsets, offsets + itemsize - 1))
-            wrong = ~(pointer.are_valid(first) & pointer.are_valid(last))
-            if wrong.any():
-                self.error = self.out_of_bounds(program, kind, name, pointer, int(first[wrong][0]))
-                raise self.error
-            real[chosen] = offsets + pointer.address
-            elements = pointer.elements[first]
-            number = int(np.ravel_multi_index(program, grid))
-            addresses = real[chosen] + pointer.distance
-            access = Access(number, name, kind, elements, addresses, itemsize)
-            self.launch.accesses.append(access)
-        return type(pointers)(real.astype(np.uint64), pointers.dtype)
-
-    def out_of_bounds(self, program, kind, name, pointer, element) -> OutOfBounds:
-        frame, path = sys._getframe(), self.function.__code__.co_filename
-        while frame is not None and frame.f_code.co_filename != path:
-            frame = frame.f_back
-        line = linecache.getline(path, frame.f_lineno).strip() if frame else "unknown"
-        kernel, shape = self.launch.kernel, tuple(pointer.tensor.shape)
-        strides = pointer.tensor.stride()
-        return OutOfBounds(kernel, program, kind, name, element, shape, strides, line)
+        finally:
+            # The interpreter copies its own globals into the kernel's module; it needs this one.
+            for name in set(module) - known - {"interpreter_semantic"}:
+                del module[name]
