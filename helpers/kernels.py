@@ -40,7 +40,7 @@ _METHODS = {
     "create_atomic_rmw": ("atomic", 1, 3, 2),
     "create_atomic_cas": ("atomic", 0, None, 2),
 }
-_recordings: list[tuple[list["Launch"], str | int]] = []
+_recordings: list[tuple[list["Launch"], str | int, float]] = []
 
 
 class OutOfBounds(IndexError):
@@ -71,7 +71,7 @@ class Access(NamedTuple):
     tensor: str  # name of the kernel's argument
     kind: str  # of KINDS
     elements: np.ndarray  # indexes into the flattened tensor
-    addresses: np.ndarray  # in bytes
+    addresses: np.ndarray  # in bytes, as of `data_ptr()`
     itemsize: int
 
 
@@ -88,13 +88,17 @@ class Race(NamedTuple):
 
 
 class Launch:
-    """What the programs of one launch read and wrote: `kernel`, `grid`, `shapes`, `accesses`."""
+    """What the programs of one launch read and wrote: `kernel`, `grid`, `shapes`, `accesses`.
 
-    def __init__(self, function: Callable, order: str | int = "forward") -> None:
+    `error` is the OutOfBounds that ended it, if any.
+    """
+
+    def __init__(self, function: Callable, order: str | int = "forward", fill: float = 0) -> None:
         self.kernel, self.grid = function.__name__, (0, 0, 0)
         self.shapes: dict[str, tuple[int, ...]] = {}  # of the tensors, by argument
         self.accesses: list[Access] = []
-        self._function, self._order = function, order
+        self.error: OutOfBounds | None = None
+        self._function, self._order, self._fill = function, order, fill
         self._pointers: list[_Pointer] = []
 
     @property
@@ -148,8 +152,8 @@ class Launch:
         known = inspect.signature(self._function).parameters
         known = {name: value for name, value in kwargs.items() if name in known}
         values = inspect.getcallargs(self._function, *args, **known).items()
-        names = iter([name for name, value in values if isinstance(value, torch.Tensor)])
-        convert = partial(self._convert, interpreter._implicit_cvt, names)
+        tensors = iter([item for item in values if isinstance(item[1], torch.Tensor)])
+        convert = partial(self._convert, interpreter._implicit_cvt, tensors)
         methods = {
             name: partial(self._access, builder, getattr(builder, name), *where)
             for name, where in _METHODS.items()
@@ -171,7 +175,7 @@ class Launch:
                 error = error.__cause__
             raise error from None
 
-    def _convert(self, original: Callable, names: Iterator[str], argument: Any) -> Any:
+    def _convert(self, original: Callable, tensors: Iterator, argument: Any) -> Any:
         """Give the kernel a virtual pointer instead of the address of a tensor."""
         converted = original(argument)
         if isinstance(argument, torch.Tensor):
@@ -180,7 +184,7 @@ class Launch:
                     "Triton's interpreter adds and multiplies bfloat16 numbers as integers, so its "
                     "results are wrong: use float32 or float16 here, or a real GPU."
                 )
-            self._pointers.append(_Pointer(next(names), argument))
+            self._pointers.append(_Pointer(*next(tensors), argument))
             self.shapes[self._pointers[-1].name] = self._pointers[-1].shape
             pointer = (len(self._pointers) << _SHIFT) + _START
             converted.handle.data = np.array([pointer], dtype=np.uint64)
@@ -215,13 +219,18 @@ class Launch:
                 facts = {"kernel": self.kernel, "program": builder.grid_idx, "kind": kind}
                 facts |= {"tensor": pointer.name, "element": int(wrong[0])}
                 facts |= {"shape": pointer.shape, "strides": pointer.strides}
-                raise OutOfBounds(**facts, line=self._line())
+                self.error = OutOfBounds(**facts, line=self._line())
+                raise self.error
             real[chosen] = offsets + pointer.address
             program = int(np.ravel_multi_index(builder.grid_idx, self.grid))
-            found = (pointer.elements[first], real[chosen], size)
+            found = (pointer.elements[first], real[chosen] + pointer.distance, size)
             self.accesses.append(Access(program, pointer.name, kind, *found))
         handle = type(handle)(real.astype(np.uint64), handle.dtype)
-        return original(*args[:at], handle, *args[at + 1 :], **options)
+        result = original(*args[:at], handle, *args[at + 1 :], **options)
+        if kind == "read" and args[2] is None and (dtype := result.data.dtype).kind in "fiu":
+            fill = self._fill if dtype.kind == "f" or not self._fill else np.iinfo(dtype).max
+            result.data = np.where(active, result.data, dtype.type(fill))
+        return result
 
     def _line(self) -> str:
         frame, path = sys._getframe(), self._function.__code__.co_filename
@@ -233,9 +242,11 @@ class Launch:
 class _Pointer:
     """The elements that can be reached from the pointer of one tensor."""
 
-    def __init__(self, name: str, tensor: torch.Tensor) -> None:
+    def __init__(self, name: str, given: torch.Tensor, tensor: torch.Tensor) -> None:
         self.name, self.shape, self.strides = name, tuple(tensor.shape), tensor.stride()
         self.address, self.itemsize = tensor.data_ptr(), tensor.element_size()
+        # The interpreter copies the tensors that are on a GPU.
+        self.distance = given.data_ptr() - self.address
         steps = np.array(self.strides).reshape(-1, *[1] * tensor.ndim)
         offsets = (np.indices(self.shape) * steps).sum(axis=0, dtype=np.int64)
         # By offset: the index in the flattened tensor; -1 between the elements of a view.
@@ -249,13 +260,14 @@ class _Pointer:
 
 
 @contextmanager
-def recording(order: str | int = "forward") -> Iterator[list[Launch]]:
+def recording(order: str | int = "forward", fill: float = 0) -> Iterator[list[Launch]]:
     """Yield a list to which each launch of a kernel is added, even one that raises an error.
 
     `order` of the programs: "forward", "reversed", or the seed of a random order. The result of a
-    correct kernel does not depend on it.
+    correct kernel does not depend on it, nor on `fill`: what a load without `other=` returns where
+    its mask is false, which Triton does not define (if it is not 0: in integers, the largest one).
     """
-    entry = ([], order)
+    entry = ([], order, fill)
     _recordings.append(entry)
     try:
         yield entry[0]
@@ -284,8 +296,8 @@ def _run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any
     tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, torch.Tensor)]
     compiled = not simulated_cuda.is_enabled() and any(t.is_cuda for t in tensors)
     if not warmup and (_recordings or not compiled):
-        launch = Launch(kernel.fn, _recordings[-1][1] if _recordings else "forward")
-        for launches, _ in _recordings:
+        launch = Launch(kernel.fn, *(_recordings[-1][1:] if _recordings else ()))
+        for launches, *_ in _recordings:
             launches.append(launch)
         launch._run(grid, args, kwargs, keep_results=not compiled)
     if warmup or compiled:
