@@ -1,74 +1,91 @@
-"""Records the launches of an answer: what its programs read and write, and what torch computes."""
+"""Records what the programs of an answer do, and finds mistakes that any kernel may have."""
 
 from collections import Counter
-from contextlib import ExitStack
-from functools import partial
 
 import numpy as np
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers import kernels
 from helpers.checks.collecting import CallFailed
-from helpers.checks.plain import PlainTensor, is_close, is_equal
-
-# Torch operations that compute nothing. A launch itself uses `set_` and `copy_`.
-FREE = ("empty", "new_", "zeros", "full", "fill_", "zero_", "set_", "copy_", "view", "as_strided")
-FREE += ("permute", "transpose", "t", "slice", "select", "expand", "unsqueeze", "detach", "alias")
+from helpers.checks.plain import PlainTensor, first, is_tensor, plain
 
 
-class Operations(TorchDispatchMode):
-    """Records the names of the torch operations."""
-
-    def __init__(self):
-        super().__init__()
-        self.names = set()
-
-    @classmethod
-    def _should_skip_dynamo(cls):
-        # Otherwise PyTorch imports its compiler at the first operation, which takes seconds.
-        return False
-
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        self.names.add(operation.overloadpacket.__name__)
-        with torch._C.DisableTorchFunction():
-            return operation(*args, **(kwargs or {}))
+def make(value, strides):
+    """Return a new tensor, with these strides if they are given; a number stays as it is."""
+    if strides is None:
+        return value.make() if isinstance(value, PlainTensor) else value
+    base = torch.zeros(999, device=value.device)
+    return base.as_strided(value.shape, strides).copy_(value.values)
 
 
-class Watch(ExitStack):
-    """Records the launches and operations of a block, in which `torch.empty` gives no zeros.
-
-    `fill`: what elements have that the mask of a load without `other=` excludes.
-    """
-
-    def __init__(self, fill):
-        super().__init__()
-        self.fill = fill
-
-    def __enter__(self):
-        before = torch.are_deterministic_algorithms_enabled()
-        self.callback(torch.use_deterministic_algorithms, before)
-        torch.use_deterministic_algorithms(True, warn_only=True)
-        self.enter_context(np.errstate(all="ignore"))
-        self.launches = self.enter_context(kernels.recording("reversed", fill=self.fill))
-        self.operations = self.enter_context(Operations())
-        return self
-
-    def count(self, tensor, *kinds):
-        """Return how often each element of a tensor was accessed."""
-        size = tensor.element_size()
-        accesses = [access for launch in self.launches for access in launch.accesses]
-        addresses = (a.addresses.tolist() for a in accesses if a.kind in kinds)
-        counts = Counter(address for access in addresses for address in access)
-        storage = torch.arange(tensor.untyped_storage().nbytes() // size) * size
-        places = storage.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
-        start = tensor.untyped_storage().data_ptr()
-        return torch.tensor([counts[start + place] for place in places.flatten().tolist()])
+def count(tensor, launches, *kinds):
+    """Return how often each element of a tensor is accessed, as a list."""
+    counts, size, storage = Counter(), tensor.element_size(), tensor.untyped_storage()
+    for access in (access for launch in launches for access in launch.accesses):
+        counts.update(access.addresses.tolist() if access.kind in kinds else ())
+    places = torch.arange(storage.nbytes() // size) * size + storage.data_ptr()
+    places = places.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+    return [counts[place] for place in places.flatten().tolist()]
 
 
-def launch(call, answer, make, *names):
-    """Call an answer with the arguments that `make` returns; record what its programs do.
+def collector(*names):
+    """Return a collector that calls an answer with these entries of the case."""
 
-    `names` are those of the arguments, for the facts `reads`: how often one element is read, at
-    most.
-    """
+    def collect(call, case, answer):
+        arguments = {name: make(case[name], case.get(f"{name}_strides")) for name in names}
+        # Elements that a mask excludes are infinite, and `torch.empty` does not return zeros.
+        with np.errstate(all="ignore"), kernels.recording("reversed", float("inf")) as launches:
+            torch.use_deterministic_algorithms(True, warn_only=True)
+            try:
+                facts = call(answer, *arguments.values())
+            except CallFailed as failed:
+                error = first(launch.error for launch in launches)
+                failed.args[0].add(outside=error and vars(error))
+                raise
+            finally:
+                torch.use_deterministic_algorithms(False)
+        facts.arguments = plain(arguments)
+        race = first(race for launch in launches for race in launch.races())
+        facts.add(programs=[launch.programs for launch in launches], race=race and race._asdict())
+        if isinstance(result := facts.result, torch.Tensor):
+            facts.add(writes=count(result, launches, "write", "atomic"), changes=result._version)
+        tensors = {name: x for name, x in arguments.items() if isinstance(x, torch.Tensor)}
+        return facts.add(
+            reads={name: max(count(x, launches, "read")) for name, x in tensors.items()}
+        )
+
+    return collect
+
+
+def find_difference(f):
+    """Return the first element that is wrong."""
+    exact = f.right.double()
+    wrong = ~torch.isclose(f.value.values.double(), exact, 1e-4, 1e-6)
+    place = tuple(wrong.nonzero()[0].tolist())
+    return {"place": place, "found": f.value.values[place].item(), "exact": exact[place].item()}
+
+
+def reads_again(**most):
+    """Return a row that finds a tensor whose elements are read more often than this."""
+    return lambda f: first(
+        f.reads[name] > exact and {"tensor": name, "times": f.reads[name], "exact": exact}
+        for name, exact in most.items()
+    )
+
+
+rows = {
+    "returns": ("not-a-tensor", lambda value, case: is_tensor(value)),
+    "questions": ["result-elsewhere", "input-changed"],
+    "errors": {"outside": lambda f: f.own.get("outside")},
+    "side_effects": {
+        "torch-computes": lambda f: f.changes or not (any(f.writes) and all(f.reads.values())),
+        "race": lambda f: f.race,
+        "wrong-kind": lambda f: (f.value.shape, f.value.dtype) != (f.right.shape, f.right.dtype),
+    },
+    "mistakes": {
+        "not-covered": lambda f: not all(f.writes),
+        "undefined": lambda f: not f.value.values.double().abs().max() < 2**30,
+        "wrong-result": find_difference,
+    },
+    "costs": {"one-program": lambda f: max(f.programs) == 1},
+}
