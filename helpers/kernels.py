@@ -164,6 +164,7 @@ class Launch:
         try:
             with (
                 _library_interpreted(self._function),
+                np.errstate(all="ignore"),
                 mock.patch.multiple(builder, **methods),
                 mock.patch.object(interpreter, "_implicit_cvt", convert),
                 mock.patch.object(executor, "_restore_args_dev", restore),
@@ -206,7 +207,9 @@ class Launch:
         size = max(1, handle.get_element_ty().primitive_bitwidth // 8)
         size = size if value is None else max(size, args[value].data.itemsize)
         data = handle.data.astype(np.int64)
-        active = np.broadcast_to(True if mask is None else args[mask].data, data.shape)
+        # The interpreter keeps some masks as integers.
+        active = np.ones(data.shape, bool) if mask is None else args[mask].data.astype(bool)
+        active = np.broadcast_to(active, data.shape)
         real = np.zeros_like(data)
         for number in np.unique(data[active] >> _SHIFT):
             if not 1 <= number <= len(self._pointers):

@@ -85,7 +85,7 @@ def collect_common(collect: Callable[..., None], new: str, result: str, argument
     """
     end = f"return {result}"
     collect(None, "as_in_the_lab")
-    collect("not-a-tensor", "returns_a_list", (end, f"return [{result}]"))
+    collect("wrong-kind", "returns_a_list", (end, f"return [{result}]"))
     collect("wrong-kind", "result_in_double", (new, f"{new}.double()"))
     collect("result-elsewhere", "result_on_the_cpu", (new, f"{new}.cpu()"))
     collect("input-changed", "clears_the_input", (end, f"{argument}.zero_()\n    {end}"))
