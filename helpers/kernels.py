@@ -20,7 +20,7 @@ import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any, NamedTuple
 from unittest import mock
@@ -287,8 +287,8 @@ def enable() -> None:
         from triton.runtime import interpreter, jit
     except ImportError as error:
         raise ImportError(
-            "Triton is not installed: it comes with PyTorch for Linux only. On Windows, use WSL; "
-            "on macOS, open this notebook in Colab, or read it with its stored outputs."
+            "Triton is not installed. Its packages are for Linux: `pip install triton`. On "
+            "Windows, use WSL; on macOS, use Colab, or read this notebook with its stored outputs."
         ) from error
     for kind in (jit.JITFunction, interpreter.InterpretedFunction):
         if not hasattr(kind, "run_unguarded"):
@@ -296,8 +296,7 @@ def enable() -> None:
 
 
 def _run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-    tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, torch.Tensor)]
-    compiled = not simulated_cuda.is_enabled() and any(t.is_cuda for t in tensors)
+    compiled = any(map(_is_on_real_gpu, (*args, *kwargs.values())))
     if not warmup and (_recordings or not compiled):
         launch = Launch(kernel.fn, *(_recordings[-1][1:] if _recordings else ()))
         for launches, *_ in _recordings:
@@ -306,6 +305,10 @@ def _run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any
     if warmup or compiled:
         return kernel.run_unguarded(*args, grid=grid, warmup=warmup, **kwargs)
     return None
+
+
+def _is_on_real_gpu(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_cuda and not simulated_cuda.is_enabled()
 
 
 @cache
@@ -318,24 +321,26 @@ def _interpreted(function: Callable) -> Any:
 @contextmanager
 def _library_interpreted(function: Callable) -> Iterator[None]:
     """Let the interpreter call the `@triton.jit` functions that `function` uses, as `tl.sum`."""
-    from triton.language import tensor
-    from triton.runtime.jit import JITFunction
+    from triton.runtime import interpreter, jit
 
-    def replace(names: dict, change: Callable, wrap: Callable) -> None:
-        for name, value in [item for item in names.items() if isinstance(item[1], JITFunction)]:
-            stack.callback(change, name, value)
-            change(name, wrap(_interpreted(value.fn)))
+    def call(kernel: Any, *args: Any, **kwargs: Any) -> Any:
+        scope = interpreter._patch_lang(kernel.fn)
+        try:
+            return _interpreted(kernel.fn).rewrite()(*args, **kwargs)
+        finally:
+            scope.restore()
+
+    def bind(kernel: Any, tensor: Any, owner: Any = None) -> Any:  # for methods, such as x.sum()
+        return kernel if tensor is None else partial(kernel, tensor)
 
     module, known = function.__globals__, set(function.__globals__)
-    library = [vars(m) for name, m in sys.modules.items() if name.startswith("triton.language")]
-    with ExitStack() as stack, mock.patch.dict(os.environ, TRITON_INTERPRET="1"):
-        for names in [module, *library]:
-            replace(names, names.__setitem__, lambda interpreted: interpreted)
-        # Methods, such as x.sum(): a function, unlike an object, is bound to its tensor.
-        replace(vars(tensor), partial(setattr, tensor), lambda f: lambda *a, **k: f(*a, **k))
-        try:
+    try:
+        with (
+            mock.patch.dict(os.environ, TRITON_INTERPRET="1"),
+            mock.patch.multiple(jit.JITFunction, create=True, __call__=call, __get__=bind),
+        ):
             yield
-        finally:
-            # The interpreter copies its own globals into the kernel's module; it needs this one.
-            for name in set(module) - known - {"interpreter_semantic"}:
-                del module[name]
+    finally:
+        # The interpreter copies its own globals into the kernel's module; it needs only this one.
+        for name in set(module) - known - {"interpreter_semantic"}:
+            del module[name]

@@ -4,12 +4,23 @@ import re
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from helpers.devices import Row, TensorTable
+from helpers.kernels import Access, Launch
 from helpers.memory import Sample
-from helpers.plots import devices, hardware, memory, mismatch, parallel, shapes, small_computer
+from helpers.plots import (
+    devices,
+    hardware,
+    kernels,
+    memory,
+    mismatch,
+    parallel,
+    shapes,
+    small_computer,
+)
 from helpers.small_computer import SmallComputer
 
 MIB = 2**20
@@ -25,6 +36,12 @@ def table(**device_by_name: str) -> TensorTable:
 
 BEFORE, HALFWAY = table(weight="cpu", bias="cpu"), table(weight="cuda:0", bias="cpu")
 COST = SmallComputer(RELU, x=-3, y=7).run()
+LAUNCH = Launch(len)
+LAUNCH.grid, LAUNCH.shapes = (2, 1, 1), {"x": (5,), "y": (2, 3)}
+LAUNCH.accesses = [
+    Access(program, tensor, "read", np.array([program, 4]), np.array([0, 0]), 4)
+    for program in (0, 1) for tensor in ("x", "y")
+]  # fmt: skip
 SAMPLES = [Sample("forward", MIB), Sample("forward", 3 * MIB), Sample("backward", 2 * MIB)]
 SEGMENT = {
     "segment_type": "large",
@@ -61,6 +78,16 @@ FIGURES = [
     ),
     (memory.draw_segments, ([SEGMENT, {"segment_type": "small"}],), "divided into blocks"),
     (partial(parallel.plot_memory, memory=80), ({"DDP": {"a": 14.0, "b": 84.0}},), "DDP 98.0 GB."),
+    (
+        partial(kernels.plot_accesses, columns=2),
+        (LAUNCH, ["x", "y"]),
+        "Grids of squares, one per element of x, y, for 2 programs.",
+    ),
+    (
+        partial(kernels.plot_roofline, tflops=8, gigabytes=320),
+        ({"a kernel": 0.5},),
+        "Points on the line: a kernel (0.5).",
+    ),
     (small_computer.plot_categories, ({"run": COST},), "run: 3 data movement, 1 arithmetic, 2 "),
     (small_computer.plot_cycles, ([1, 2], {"a": [40, 20]}), "a: from 40 to 20 cycles"),
     (
