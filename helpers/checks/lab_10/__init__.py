@@ -6,7 +6,7 @@ from helpers.checks.lab_10 import shared
 lab = Lab(
     __name__,
     "10_write_your_own_kernel",
-    section="Summary",
+    section="One program, one block",
     hints="""
     wrong-kind: `{name}` returns {what}, but it should return a tensor of the dtype of its input.
         -> Return the tensor that your kernel writes to. With which dtype is it created?
@@ -14,8 +14,10 @@ lab = Lab(
         -> Torch only creates a tensor for the result. A kernel reads all arguments as they are.
     outside: A program reads or writes where its tensor has no element. {error}.
         -> For this program, where is the mask true? Where does its block end?
+        see: Without the mask
     race: The programs {programs} use element {element} of `{tensor}`, and not all only read it.
         -> Programs run in any order, or at the same time. Which one should write this element?
+        see: A race
     not-covered: No program writes some elements of the result.
         -> Which elements does each program write? Compare the grid and the mask with the shape.
     undefined: The result depends on numbers that were never set.

@@ -5,7 +5,7 @@ from helpers.checks.plain import PlainTensor
 answers = "add(X, Y)"
 points = 2
 success = "Every element is added once, wherever it is in memory."
-section = "Summary"
+section = "A wrong stride"
 
 
 def cases(draw):

@@ -5,7 +5,7 @@ import torch
 answers = "bias_relu(X, bias)"
 points = 2
 success = "One launch, and each element is read and written once."
-section = "Summary"
+section = "Fuse a bias and GELU"
 
 
 def cases(draw):

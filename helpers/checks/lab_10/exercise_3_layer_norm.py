@@ -7,7 +7,7 @@ from helpers.checks.plain import PlainTensor, is_close
 answers = "layer_norm(X, weight, bias, eps)"
 points = 3
 success = "Mean and variance are those of the row, not of the block."
-section = "Summary"
+section = "Softmax of a row"
 
 
 def cases(draw):

@@ -5,7 +5,7 @@ from helpers.checks.plain import is_close
 answers = "matmul(A, B)"
 points = 4
 success = "Each element that was read is used in 16 products."
-section = "Summary"
+section = "A matrix product in tiles"
 
 
 def cases(draw):

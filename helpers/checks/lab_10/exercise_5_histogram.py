@@ -7,7 +7,7 @@ from helpers.checks.plain import first
 answers = "histogram(values, bins)"
 points = 3
 success = "The counts are right, whatever the order of the programs."
-section = "Summary"
+section = "A race"
 
 
 def cases(draw):

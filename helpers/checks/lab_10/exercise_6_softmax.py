@@ -7,7 +7,7 @@ from helpers.checks.plain import PlainTensor
 answers = "softmax(X)"
 points = 4
 success = "Two passes over the row, and no number is too large."
-section = "Summary"
+section = "Online softmax"
 
 
 def cases(draw):
