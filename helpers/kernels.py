@@ -164,6 +164,7 @@ class Launch:
         try:
             with (
                 _library_interpreted(self._function),
+                np.errstate(all="ignore"),
                 mock.patch.multiple(builder, **methods),
                 mock.patch.object(interpreter, "_implicit_cvt", convert),
                 mock.patch.object(executor, "_restore_args_dev", restore),
