@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -281,17 +282,21 @@ class Lab:
 
     `name` is that of the lab's notebook and lesson, such as "01_tensors_and_devices". `hints` is a
     text for `read_hints` with hints that send to this `section`. They are shared: an exercise uses
-    one if it has a row with its id. `seconds` is the time limit of a check.
+    one if it has a row with its id. `seconds` is the time limit of a check. `shared` are other
+    names for the modules of all exercises; rows of a table come after the exercise's own.
     """
 
     def __init__(
-        self, package: str, name: str, *, hints: str = "", section: str = "", seconds: float = 10
+        self, package: str, name: str, *, hints="", section="", seconds: float = 10, **shared: Any
     ) -> None:
         self.name = name
         self.seconds = seconds
         self.hints = read_hints(hints, section)
         files = sorted(Path(import_module(package).__file__).parent.glob("exercise_*.py"))
-        exercises = (Exercise(self, import_module(f"{package}.{file.stem}")) for file in files)
+        modules = [import_module(f"{package}.{file.stem}") for file in files]
+        for names, (name, value) in product(map(vars, modules), shared.items()):
+            names[name] = names[name] | value if name in names else value
+        exercises = (Exercise(self, module) for module in modules)
         self.exercises = {exercise.number: exercise for exercise in exercises}
         # `from helpers.checks import lab_01 as check` gives notebooks `check.exercise_1`.
         vars(import_module(package)).update({str(e): e for e in self.exercises.values()})

@@ -25,6 +25,7 @@ import torch
 from torch.utils import _python_dispatch
 
 import simulated_cuda
+from helpers import kernels
 
 with contextlib.suppress(ImportError):  # Windows
     import resource
@@ -45,6 +46,8 @@ _CHANGE_MODES = {
     module.__file__
     for module in (contextlib, torch.overrides, _python_dispatch, torch.autograd.grad_mode)
 }
+# Calls the programs of a kernel in a function `__call__`.
+_INTERPRETER = "/triton/runtime/interpreter.py"
 _STATM = Path("/proc/self/statm")
 
 
@@ -96,9 +99,12 @@ class CodeLimits:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         """Raise an exception if a limit was exceeded and the function may be interrupted here."""
-        files = []
+        files, in_program = [], False
         while frame is not None and frame.f_code is not CodeLimits._call.__code__:
+            called = files[-1:]
             files.append(frame.f_code.co_filename)
+            if frame.f_code.co_name == "__call__" and files[-1].endswith(_INTERPRETER):
+                in_program |= called != [] and called != files[-1:]
             frame = frame.f_back
         if frame is None:  # the function has returned
             return
@@ -112,12 +118,14 @@ class CodeLimits:
         else:
             signal.setitimer(signal.ITIMER_REAL, _TICK)
             return
-        if _PROTECTED & {*files} or _CHANGE_MODES & {*files[:1]}:
+        # The launch of a kernel replaces parts of Triton and puts them back.
+        in_launch = kernels.__file__ in files
+        if _PROTECTED & {*files} or _CHANGE_MODES & {*files[:1]} or (in_launch and not in_program):
             signal.setitimer(signal.ITIMER_REAL, 0.001)
             return
         # Code that catches everything is interrupted again at once: sooner or later the exception
         # arrives while an `except` clause is running, and leaves the `try` statement.
-        signal.setitimer(signal.ITIMER_REAL, 10 ** random.uniform(-6, -3))
+        signal.setitimer(signal.ITIMER_REAL, 1 if in_launch else 10 ** random.uniform(-6, -3))
         raise error_type
 
 

@@ -186,7 +186,7 @@ def one_line(error: BaseException) -> str:
     """Return the type and message of an error on one line, truncated, without a final period."""
     text = ""
     with suppress(Exception):  # the `__str__` of a student's own class may fail
-        text = textwrap.shorten(str(error), 200, placeholder=" ...")
+        text = textwrap.shorten(str(error), 300, placeholder=" ...")
     return f"{type(error).__name__}: {text}".rstrip(": .")
 
 

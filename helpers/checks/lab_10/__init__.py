@@ -1,0 +1,33 @@
+"""The checks of lab 10, write your own kernel: one module per exercise."""
+
+from helpers.checks.exercise import Lab
+from helpers.checks.lab_10 import shared
+
+lab = Lab(
+    __name__,
+    "10_write_your_own_kernel",
+    section="One program, one block",
+    hints="""
+    wrong-kind: `{name}` returns {what}, but it should return a tensor of the dtype of its input.
+        -> Return the tensor that your kernel writes to. With which dtype is it created?
+    torch-computes: A part of the work is done by torch, not by a kernel.
+        -> Torch only creates a tensor for the result. A kernel reads all arguments as they are.
+    outside: A program reads or writes where its tensor has no element. {error}.
+        -> For this program, where is the mask true? Where does its block end?
+        see: Without the mask
+    race: The programs {programs} use element {element} of `{tensor}`, and not all only read it.
+        -> Programs run in any order, or at the same time. Which one should write this element?
+        see: A race
+    not-covered: No program writes some elements of the result.
+        -> Which elements does each program write? Compare the grid and the mask with the shape.
+    undefined: The result depends on numbers that were never set.
+        -> `torch.empty` sets none, nor does a `tl.load` without `other=` where its mask is false.
+    wrong-result: Element {place} of the result is {found:.4g}, but it should be {exact:.4g}.
+        -> Which program computes this element, and which elements does it read for it?
+    one-program: A single program does all the work.
+        -> A GPU runs many programs at the same time. Which part of the result can each compute?
+    too-many-bytes: The programs read and write {moved} bytes, but {bytes} would be enough.
+        -> Which number is loaded again, or stored and then loaded? Keep it in the program.
+    """,
+    **shared.rows,
+)

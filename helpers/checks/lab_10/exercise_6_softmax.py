@@ -1,0 +1,42 @@
+"""Lab 10, exercise 6: softmax of rows that do not fit in a block."""
+
+import torch
+
+from helpers.checks.plain import PlainTensor
+
+answers = "softmax(X)"
+points = 4
+success = "Two passes over the row, and no number is too large."
+section = "Online softmax"
+
+
+def cases(draw):
+    for scale, offset in ((1, 0), (300, 0), (1, -1000)):
+        # Each block has a new maximum; with large numbers, only the first one has.
+        X = draw.normal(3, draw.randint(50, 60)).values.sort(1, descending=scale > 1).values
+        case = {"X": PlainTensor(X * scale + offset, draw.device), "device": draw.device}
+        yield case | {"bytes": 12 * X.numel(), "special": scale > 1 or offset}
+
+
+def right(case):
+    return torch.softmax(case.X.values, 1)
+
+
+def find_wrong_sum(f):
+    total = f.value.values.sum(1)[0].item()
+    return abs(total - 1) > 1e-3 and {"total": total}
+
+
+side_effects = {"overflow": lambda f: f.case.special and not f.value.values.isfinite().all()}
+mistakes = {"wrong-sum": find_wrong_sum}
+costs = {"whole-row": lambda f: f.moved < f.case.bytes}
+hints = """
+overflow: The softmax is right for small numbers, but not for large or very negative ones.
+    -> exp(89) is too large for float32, and exp(-104) is 0. What do you subtract from each number?
+    Which maximum does a row start with?
+wrong-sum: The results of a row add up to {total:.4g} instead of 1.
+    -> When the maximum changes, by which factor is the sum so far too large? Does the sum count
+    anything after the end of the row?
+whole-row: A program reads a row as a whole, but a long row does not fit in a block.
+    -> Read 16 elements at a time: first for the maximum and the sum, then for the result.
+"""

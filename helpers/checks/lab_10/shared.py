@@ -1,0 +1,63 @@
+"""Records what the programs of an answer do, and finds mistakes that any kernel may have."""
+
+import torch
+
+from helpers import kernels
+from helpers.checks.plain import PlainTensor, is_tensor, plain
+
+
+def collect(call, case, answer):
+    """Call an answer with the entries of the case before its device; record what programs do."""
+    given = [*case.values()][: [*case].index("device")]
+    arguments = [x.make() if isinstance(x, PlainTensor) else x for x in given]
+    # Elements that a mask excludes are infinite, and `torch.empty` does not return zeros.
+    with kernels.recording("reversed", float("inf")) as launches:
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        try:
+            facts = call(answer, *arguments)
+        finally:
+            torch.use_deterministic_algorithms(False)
+    facts.arguments = plain(dict(zip(case, arguments, strict=False)))
+    used = {True: set(), False: set()}  # addresses that were read, and those that were written
+    for access in (access for launch in launches for access in launch.accesses):
+        used[access.kind == "read"].update(access.addresses.tolist())
+    by_torch = any(
+        isinstance(x, torch.Tensor) and x.data_ptr() not in used[True] for x in arguments
+    )
+    if isinstance(result := facts.result, torch.Tensor):
+        elements = range(result.data_ptr(), result.data_ptr() + result.nbytes)
+        missing = result.numel() - sum(address in elements for address in used[False])
+        by_torch |= result._version > 0 or missing == result.numel()
+        facts.add(by_torch=by_torch, missing=missing)
+    facts.add(moved=sum(launch.bytes_read + launch.bytes_written for launch in launches))
+    facts.add(races=[race._asdict() for launch in launches for race in launch.races()])
+    return facts.add(programs=[launch.programs for launch in launches])
+
+
+def find_difference(f):
+    """Return the first element that is wrong."""
+    place = tuple((~torch.isclose(f.value.values, f.right, 1e-4, 1e-6)).nonzero()[0].tolist())
+    return {"place": place, "found": f.value.values[place].item(), "exact": f.right[place].item()}
+
+
+rows = {
+    "collect": collect,
+    "tolerance": 1e-4,
+    "returns": (
+        "wrong-kind",
+        lambda x, case: is_tensor(x) and x.dtype == next(iter(case.values())).dtype,
+    ),
+    "questions": ["result-elsewhere", "input-changed"],
+    "errors": {"outside": lambda f: f.error.values["error"].startswith("OutOfBounds")},
+    "side_effects": {
+        "torch-computes": lambda f: f.by_torch,
+        "race": lambda f: f.races and f.races[0],
+        "not-covered": lambda f: f.missing > 0,
+        "undefined": lambda f: not f.value.values.double().abs().max() < 2**30,
+    },
+    "mistakes": {"wrong-result": find_difference},
+    "costs": {
+        "one-program": lambda f: max(f.programs) == 1,
+        "too-many-bytes": lambda f: f.moved > f.case.bytes,
+    },
+}

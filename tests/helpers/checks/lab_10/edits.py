@@ -1,0 +1,93 @@
+"""Answers to lab 10 that are the lab's solution after an edit."""
+
+import ast
+import linecache
+import re
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from helpers import kernels
+from tests.helpers.checks.answers import Answers
+
+LAB = Path(__file__).parents[4] / "labs" / "source" / "10_write_your_own_kernel.py"
+
+
+def define(code: str, name: str) -> dict[str, Any]:
+    """Return what `code` defines; Triton can read its source, as that of a notebook's cell."""
+    kernels.enable()
+    file = f"<{name}>"
+    linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
+    names = {"torch": torch, "triton": triton, "tl": tl}
+    exec(compile(code, file, "exec"), names)
+    return names
+
+
+class OneProgram(ast.NodeTransformer):
+    """Launches one program, which loops over those of the grid."""
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Subscript):
+            node.keywords.append(ast.keyword("GRID", node.func.slice))
+            node.func.slice = ast.parse("(1,)", mode="eval").body
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        self.generic_visit(node)
+        if node.decorator_list:
+            code = re.sub(r"tl\.program_id\((\d)\)", r"p\1", ast.unparse(node.body))
+            loops = "for p0 in range(GRID[0]):\n for p1 in range((*GRID, 1)[1]):\n"
+            node.body = ast.parse(loops + textwrap.indent(code, "  ")).body
+            node.args.args.append(ast.arg("GRID", ast.parse("tl.constexpr", mode="eval").body))
+        return node
+
+
+def editor(answers: Answers, *, given: bool = False) -> Callable[..., None]:
+    """Return a function that collects the lab's solution after edits; `given`: the given code.
+
+    Its arguments: the hint that the answer must get (None: it is right), a name that says what is
+    wrong, and pairs of a text and what replaces it everywhere. With `one_program`, a single program
+    does all the work.
+    """
+    number = answers.exercise.number
+    cell = re.search(rf"^# %% exercise={number}\n(.*?)\n# %%", LAB.read_text(), re.M | re.S)[1]
+    if given:
+        cell = re.sub(r"### BEGIN SOLUTION.*?### END SOLUTION", "", cell, flags=re.S)
+        cell = re.sub(r"^( *)# (?=.*)", r"\1", cell, flags=re.M)
+
+    def collect(
+        hint: str | None, name: str, *edits: tuple[str, str], one_program: bool = False
+    ) -> None:
+        code = cell
+        for old, replacement in edits:
+            assert old in code, f"{old!r} is not in the solution"
+            code = code.replace(old, replacement)
+        if one_program:
+            code = ast.unparse(OneProgram().visit(ast.parse(code)))
+        answer = define(code, f"exercise {number} {name}")[answers.exercise.names[0]]
+        answer.__name__ = name
+        answers.collected.append((answer, hint))
+
+    return collect
+
+
+def collect_common(collect: Callable[..., None], new: str, result: str, argument: str) -> None:
+    """Collect mistakes that are possible in all exercises.
+
+    `new` is the expression of the solution that creates the result, which the variable `result`
+    holds. `argument` is the name of the first argument.
+    """
+    end = f"return {result}"
+    collect(None, "as_in_the_lab")
+    collect("wrong-kind", "returns_a_list", (end, f"return [{result}]"))
+    collect("wrong-kind", "result_in_double", (new, f"{new}.double()"))
+    collect("result-elsewhere", "result_on_the_cpu", (new, f"{new}.cpu()"))
+    collect("input-changed", "clears_the_input", (end, f"{argument}.zero_()\n    {end}"))
+    collect("torch-computes", "result_from_torch", (end, f"{end} + 0"))
+    collect("one-program", "loops_over_the_grid", one_program=True)
