@@ -12,6 +12,7 @@ from helpers.devices import Row, TensorTable
 from helpers.plots import style
 from helpers.plots.shapes import box, label, load_drawing
 from helpers.plots.style import show
+from simulated_cuda.estimates import Estimate
 
 
 def draw_move() -> None:
@@ -37,18 +38,28 @@ def plot_bytes(sizes: Mapping[str, int], *, title: str, xlabel: str) -> None:
     show(figure, "Bar chart of bytes: {listed}.", listed=sizes_text)
 
 
-def draw_waiting() -> None:
-    """Show the CPU and the GPU over four steps, with a wait in every step or one at the end.
-
-    A drawing, not a measurement.
-    """
-    show(
-        load_drawing("waiting"),
-        "Two timelines of CPU and GPU over {steps} steps. In the upper one, the CPU waits for "
-        "the GPU in every step, and the GPU waits for the CPU's next launch. In the lower one, "
-        "the CPU launches all steps and waits once; the GPU has no gaps and finishes earlier.",
-        steps=4,
-    )
+def plot_timelines(estimates: Mapping[str, Estimate], *, title: str) -> None:
+    """Show when CPU and GPU work and wait, one panel per result of `simulated_cuda.estimate`."""
+    figure, _ = style.new_figure(len(estimates), 1, width=8, height=1.2 * len(estimates) + 1.1)
+    summaries = []
+    for axis, (name, estimate) in zip(figure.axes, estimates.items(), strict=True):
+        first = min(span.start for span in estimate.spans)
+        for span in estimate.spans:
+            row = 1 if span.row.startswith(("GPU", "copy")) else 0
+            color = style.WAITING_AREA if span.row == "CPU" else style.CPU_COLOR
+            look = {"color": style.GPU_COLOR if row else color, "edgecolor": "white"}
+            axis.barh(row, 1e3 * span.seconds, 0.7, 1e3 * (span.start - first), **look)
+        axis.set(yticks=[0, 1], yticklabels=["CPU (gray: waits)", "GPU"], ylim=(1.5, -0.5))
+        axis.grid(axis="y", visible=False)
+        axis.sharex(figure.axes[0])
+        busy = min(1.0, estimate.gpu_seconds / estimate.seconds)
+        times = f"\N{ALMOST EQUAL TO} {1e3 * estimate.seconds:.2f} ms"
+        axis.set_title(f"{name}: {times[2:]}, the GPU is busy {busy:.0%} of the time", fontsize=10)
+        summaries.append(f"{name}: {times}, \N{ALMOST EQUAL TO} {len(estimate.waits)}")
+    axis.set_xlabel("modelled time in ms")
+    figure.suptitle(title, fontsize=11)
+    summary = "; ".join(summaries)
+    show(figure, "Modelled timelines of CPU and GPU: time and waits. {summary}.", summary=summary)
 
 
 def draw_network(tables: Mapping[str, TensorTable], *, title: str) -> None:
