@@ -1,17 +1,7 @@
-"""Figures about device errors: two memories, and the parts of a message."""
+"""Figures about device errors: the parts of a message."""
 
 from helpers.plots.shapes import load_drawing
 from helpers.plots.style import show
-
-
-def draw_two_memories() -> None:
-    """Draw `x + y` with `x` on the GPU and `y` on the CPU: the error, and the fix with a copy."""
-    show(
-        load_drawing("two_memories"),
-        "Two diagrams of CPU memory, which holds y, next to cuda:0 memory, which holds x. In the "
-        "first, a plus sign on the GPU is connected to x, and its line to y is crossed out. In the "
-        "second, an arrow copies y to the GPU, where x, the copy and their sum are.",
-    )
 
 
 def draw_message() -> None:

@@ -97,14 +97,17 @@ def seconds(work):
     return min(stopwatch.repeat(3, repeats)) / repeats
 
 
-# %% [markdown]
-# **Think first:** by what factor do the slowest and the fastest differ?
-
-# %% tags=["nbval-ignore-output"]
+# %%
 published = records.published("operations")
 shape = published["product"]
 left = torch.randn(shape["rows"], shape["inner"])
 right = torch.randn(shape["inner"], shape["columns"])
+left.shape, right.shape
+
+# %% [markdown]
+# **Think first:** by what factor do the slowest and the fastest differ?
+
+# %% tags=["nbval-ignore-output"]
 row, column = left[0].tolist(), right[:, 0].tolist()
 one_cell = seconds(lambda: sum(a * b for a, b in zip(row, column, strict=True)))
 race = {

@@ -49,7 +49,6 @@ FIGURES = [
         ({"new": table(bias="cpu"), "after": HALFWAY},),
         "weight on cuda:0, bias",
     ),
-    (mismatch.draw_two_memories, (), "an arrow copies y to the GPU"),
     (mismatch.draw_message, (), "your variable, your line"),
     (hardware.draw_computer, (), "The processor contains a control unit"),
     (hardware.draw_processors, (), "sixteen small lanes"),
