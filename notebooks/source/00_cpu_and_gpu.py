@@ -106,6 +106,12 @@ left.shape, right.shape
 
 # %% [markdown]
 # **Think first:** by what factor do the slowest and the fastest differ?
+#
+# <details><summary>Answer</summary>
+#
+# On most machines, by more than 100,000.
+#
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 row, column = left[0].tolist(), right[:, 0].tolist()
@@ -678,9 +684,6 @@ print(ask_driver())
     "GPUs that torch can use": torch.accelerator.device_count(),
 }
 
-# %% [markdown]
-# You do not need a GPU: the next three lessons use a simulated one.
-
 # %% tags=["nbval-ignore-output"]
 lanes_here = {
     "device": describe_device(device),
@@ -702,11 +705,17 @@ lanes_here
 # ## Small work is slow (5 minutes)
 #
 # Speed is given in **GFLOP/s**, billions of floating-point operations per second: one operation per
-# number for ReLU, 2n³ for a product of two n x n matrices. `torch.clamp` with `min=0` is ReLU, and
-# accepts `out=`, which reuses the memory of the result.
+# number for ReLU, 2n³ for a product of two n x n matrices. `torch.clamp` with `min=0` is ReLU;
+# `out=` reuses memory.
 #
 # %% [markdown]
 # **Think first:** do small and large tensors run at the same speed?
+#
+# <details><summary>Answer</summary>
+#
+# No: see the left half of the figure.
+#
+# </details>
 
 # %%
 all_threads = torch.get_num_threads()

@@ -526,6 +526,12 @@ f"{free / 2**30:.1f} GiB free of {total / 2**30:.1f} GiB"
 #
 # **Think first:** on a T4, how much longer does it take to copy data to the GPU than to copy them
 # within its memory: 2, 5, or 25 times?
+#
+# <details><summary>Answer</summary>
+#
+# About 25 times.
+#
+# </details>
 
 # %%
 published = records.published("transfers")
@@ -832,6 +838,12 @@ def all_at_once():
 
 # %% [markdown]
 # **Think first:** what takes longer in `row_by_row`: the CPU's launches, or the GPU's additions?
+#
+# <details><summary>Answer</summary>
+#
+# The launches, by far.
+#
+# </details>
 
 # %%
 modelled = {f.__name__: simulated_cuda.estimate(f, gpu="T4") for f in (row_by_row, all_at_once)}
