@@ -1,4 +1,4 @@
-"""Figures about devices: copies, bytes, waiting, and the devices of a network's tensors."""
+"""Figures about devices: messages, copies, bytes, timelines, and a network's tensors."""
 
 import math
 import textwrap
@@ -25,6 +25,17 @@ def draw_move() -> None:
     )
 
 
+def draw_message() -> None:
+    """Draw the message of a matrix product in four parts, each with its meaning."""
+    show(
+        load_drawing("message"),
+        "The message of a matrix product in four boxes, each with its meaning: the rule; torch's "
+        "name for an argument, and its device; the device of the arguments before it; the "
+        "operation. A last line lists what is not in the message: your variable, your line, and "
+        "which of the two tensors to move.",
+    )
+
+
 def plot_bytes(sizes: Mapping[str, int], *, title: str, xlabel: str) -> None:
     """Show numbers of bytes as bars, in megabytes (10^6 bytes); `xlabel` says what they are."""
     figure, axis = style.new_figure(height=1.2 + 0.4 * len(sizes))
@@ -38,20 +49,27 @@ def plot_bytes(sizes: Mapping[str, int], *, title: str, xlabel: str) -> None:
     show(figure, "Bar chart of bytes: {listed}.", listed=sizes_text)
 
 
+# The row and the color of a span by the first word of its row; kernels are on "GPU 0".
+_TIMELINE = {
+    "launches": (0, style.CPU_COLOR),
+    "CPU": (0, style.WAITING_AREA),
+    "copy": (1, style.OTHER_COLORS[0]),
+}
+
+
 def plot_timelines(estimates: Mapping[str, Estimate], *, title: str) -> None:
     """Show when CPU and GPU work and wait, one panel per result of `simulated_cuda.estimate`."""
     figure, _ = style.new_figure(len(estimates), 1, width=8, height=1.2 * len(estimates) + 1.1)
+    longest = 1e3 * max(1.02 * estimate.seconds for estimate in estimates.values())
     summaries = []
     for axis, (name, estimate) in zip(figure.axes, estimates.items(), strict=True):
         first = min(span.start for span in estimate.spans)
         for span in estimate.spans:
-            row = 1 if span.row.startswith(("GPU", "copy")) else 0
-            color = style.WAITING_AREA if span.row == "CPU" else style.CPU_COLOR
-            look = {"color": style.GPU_COLOR if row else color, "edgecolor": "white"}
-            axis.barh(row, 1e3 * span.seconds, 0.7, 1e3 * (span.start - first), **look)
-        axis.set(yticks=[0, 1], yticklabels=["CPU (gray: waits)", "GPU"], ylim=(1.5, -0.5))
+            row, color = _TIMELINE.get(span.row.split()[0], (1, style.GPU_COLOR))
+            axis.barh(row, 1e3 * span.seconds, 0.7, 1e3 * (span.start - first), color=color)
+        names = ["CPU (gray: waits)", "GPU (green: copies)"]
+        axis.set(xlim=(0, longest), ylim=(1.5, -0.5), yticks=[0, 1], yticklabels=names)
         axis.grid(axis="y", visible=False)
-        axis.sharex(figure.axes[0])
         busy = min(1.0, estimate.gpu_seconds / estimate.seconds)
         times = f"\N{ALMOST EQUAL TO} {1e3 * estimate.seconds:.2f} ms"
         axis.set_title(f"{name}: {times[2:]}, the GPU is busy {busy:.0%} of the time", fontsize=10)

@@ -79,10 +79,9 @@ def plot_times(values: Mapping[str, float], *, title: str, unit: str = "ms") -> 
         axis.plot(value, name, "o", markersize=9, color=style.device_color(name))
         style.annotate(axis, f"{texts[name]} {unit}", value, name, 9, fontsize=9)
     axis.set_xscale("log")
-    axis.set_xlim(min(values.values()) / 3, max(values.values()) * 8)
-    axis.set_ylim(len(values) - 0.5, -0.5)
     axis.xaxis.set_major_formatter("{x:,.10g}")
-    axis.set(xlabel=f"time in {unit} (log scale; lower is better)")
+    axis.set_xlim(min(values.values()) / 3, max(values.values()) * 8)
+    axis.set(xlabel=f"time in {unit} (log scale)", ylim=(len(values) - 0.5, -0.5))
     figure.suptitle(title, fontsize=11)
     listed = "; ".join(f"{name}: \N{ALMOST EQUAL TO} {text} {unit}" for name, text in texts.items())
     show(figure, "Dot chart of times on a log scale. {listed}.", listed=listed)
@@ -99,8 +98,7 @@ def plot_speeds(
     figure, axis = style.new_figure(height=4.0)
     looks = cycle(("-", "--") if points else ("o-", "s--", "D--", "^-"))
     for (name, (sizes, speeds)), look in zip(curves.items(), looks, strict=False):
-        color = style.device_color(name)
-        axis.plot(sizes, speeds, look, markersize=5, label=name, color=color)
+        axis.plot(sizes, speeds, look, markersize=5, label=name, color=style.device_color(name))
     for number, (name, (size, speed)) in enumerate((points or {}).items()):
         axis.plot(size, speed, "o", color=style.device_color(name))
         up = (-11, 11)[number % 2]  # so that the names of neighbors do not overlap

@@ -35,7 +35,7 @@ from torch.nn import functional as F
 
 from helpers import lesson
 from helpers.explain import explain
-from helpers.plots import mismatch as figures
+from helpers.plots import devices as figures
 
 # %% tags=["parameters"]
 seed: int = 0  # seed of the random numbers

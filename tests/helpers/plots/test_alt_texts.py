@@ -8,7 +8,7 @@ import torch
 
 from helpers.devices import Row, TensorTable
 from helpers.memory import Sample
-from helpers.plots import devices, hardware, memory, mismatch, parallel, shapes, small_computer
+from helpers.plots import devices, hardware, memory, parallel, shapes, small_computer
 from helpers.small_computer import SmallComputer
 from simulated_cuda.cards import find_card
 from simulated_cuda.clock import Span
@@ -49,7 +49,7 @@ FIGURES = [
         ({"new": table(bias="cpu"), "after": HALFWAY},),
         "weight on cuda:0, bias",
     ),
-    (mismatch.draw_message, (), "your variable, your line"),
+    (devices.draw_message, (), "your variable, your line"),
     (hardware.draw_computer, (), "The processor contains a control unit"),
     (hardware.draw_processors, (), "sixteen small lanes"),
     (hardware.draw_matrix_product, (), "x with 4 rows and 3 columns"),
