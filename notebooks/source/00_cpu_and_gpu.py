@@ -708,7 +708,6 @@ lanes_here
 # number for ReLU, 2n³ for a product of two n x n matrices. `torch.clamp` with `min=0` is ReLU;
 # `out=` reuses memory.
 #
-# %% [markdown]
 # **Think first:** do small and large tensors run at the same speed?
 #
 # <details><summary>Answer</summary>

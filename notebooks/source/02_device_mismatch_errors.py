@@ -143,7 +143,7 @@ class FixedTagger(Tagger):
 train(FixedTagger(), words, tags).device, FixedTagger()(words).device
 
 # %% [markdown]
-# ## What a message says (8 minutes)
+# ## One error, word by word (8 minutes)
 #
 # From here on, a `with` block prints the message alone. You can skip the next cell.
 
@@ -220,9 +220,9 @@ with expect_error():
     a.cpu() @ b.to(device)
 
 # %% [markdown]
-# ## Case 1: the data was not moved (4 minutes)
+# ## The data was not moved (4 minutes)
 #
-# This is the most common device error.
+# Case 1 of 5, the most common device error.
 
 # %%
 net = nn.Linear(3, 2).to(device)
@@ -260,7 +260,9 @@ with expect_error():
 # If both types contain `cuda`, or neither does, the problem is the data type, not the device. (With
 # several GPUs, check the devices too: these names have no index.)
 #
-# ## Case 2: the network was not moved (4 minutes)
+# ## The network was not moved (4 minutes)
+#
+# Case 2 of 5.
 #
 # **Think first:** now the network is on the CPU and the batch is on the GPU. Which argument does
 # the message name, and on which device? Use the table.
@@ -286,7 +288,9 @@ net(X.to(device)).device
 # If you forget both, there is no error: everything runs on the CPU. If your GPU does not make a
 # program faster, first check `next(net.parameters()).device`.
 #
-# ## Case 3: labels and losses (4 minutes)
+# ## Losses (4 minutes)
+#
+# Case 3 of 5: you moved the network and the images. The labels are a tensor, too.
 
 # %%
 scores = torch.zeros(2, 3, device=device)
@@ -314,10 +318,10 @@ loss = loss.to(device)
 loss(scores, labels).device
 
 # %% [markdown]
-# ## Case 4: a tensor that your code creates (4 minutes)
+# ## Tensors that your code creates (4 minutes)
 #
-# The first program of this lesson is one example. Masks and hidden states are others. A recurrent
-# network passes on a *hidden state* from step to step, which you often create yourself:
+# Case 4 of 5. The first program of this lesson is one example. Masks and hidden states are others.
+# A recurrent network passes on a *hidden state* from step to step, which you often create yourself:
 
 # %%
 rnn = nn.GRU(input_size=4, hidden_size=6, batch_first=True).to(device)
@@ -341,10 +345,10 @@ output.shape, hidden.device
 #
 # </details>
 #
-# ## Case 5: NumPy and plots (3 minutes)
+# ## NumPy and plots (3 minutes)
 #
-# NumPy can read only the CPU's memory. Matplotlib, pandas and scikit-learn convert tensors to NumPy
-# arrays, so you also meet this error when you plot a tensor.
+# Case 5 of 5: NumPy can read only the CPU's memory. Matplotlib, pandas and scikit-learn convert
+# tensors to NumPy arrays, so you also meet this error when you plot a tensor.
 
 # %%
 w = torch.tensor([0.5, 1.5], device=device, requires_grad=True)
@@ -366,10 +370,31 @@ w.detach().cpu().numpy()
 # `detach` returns a tensor with the same numbers, not connected to the computation of gradients.
 # `w.tolist()`, and `.item()` for a single number, work on any device, without `detach` and `cpu`.
 #
-# ## What may be mixed (3 minutes)
+# ## Joining and indexing (5 minutes)
 #
-# The two most common exceptions: a CPU tensor *without dimensions* in arithmetic, and a CPU *index*
-# in square brackets. torch copies them to the GPU, every time.
+# `torch.cat` joins the tensors of a list, which it calls `tensors`. The message does not say which
+# one is on another device: print all of them.
+
+# %%
+pieces = [torch.ones(2, device=device), torch.zeros(2)]
+with expect_error():
+    torch.cat(pieces)
+
+# %%
+[piece.device for piece in pieces], torch.cat([piece.to(device) for piece in pieces])
+
+# %% [markdown]
+# An index on the GPU cannot read a tensor on the CPU. Of a large table, move the index and not the
+# table: `table[rows.cpu()]` copies two integers.
+
+# %%
+table, rows = torch.arange(12.0).reshape(4, 3), torch.tensor([2, 0], device=device)
+with expect_error():
+    table[rows]
+
+# %% [markdown]
+# The other way around is one of the two most common *exceptions*: a CPU index in square brackets,
+# and a CPU tensor *without dimensions* in arithmetic. torch copies both to the GPU, every time.
 
 # %%
 x * torch.tensor(2.0), x[torch.tensor([2, 0])]
@@ -393,15 +418,13 @@ with expect_error():
     torch.tensor(2.0, device=device) * torch.ones(3)
 
 # %% [markdown]
-# ## The table to look up (5 minutes)
+# ## The table to keep (5 minutes)
 #
-# These are other mistakes that people make. You do not need to remember them.
+# Other mistakes that people make. You do not need to remember them: look them up.
 
 # %%
 mistakes = {
-    "torch.cat": lambda: torch.cat([x, y]),
     "an embedding": lambda: nn.Embedding(10, 4).to(device)(torch.tensor([1, 5])),
-    "an index": lambda: y[torch.tensor([2, 0], device=device)],
     "a mask": lambda: x.masked_fill(torch.tensor([True, False, True]), 0.0),
     "a generator": lambda: torch.rand(3, device=device, generator=torch.Generator()),
 }
