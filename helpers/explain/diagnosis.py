@@ -141,6 +141,9 @@ KINDS = (
 MISMATCH = next(kind for kind in KINDS if kind.name == "mix")
 _INPUT_TYPES = re.compile(r"Input type \((.*?)\) and (?:weight|bias) type \((.*?)\)")
 _DEVICE_NAMES = re.compile(r"(?<![\w.'])'?(cpu|meta|(?:cuda|mps|xpu)(?::\d+)?)\b'?", re.IGNORECASE)
+# "got mat1 is on cpu, different from"; in earlier versions, "... and cpu! (... argument mat1".
+_ARGUMENT = re.compile(r"got (\w+) is on ([\w:]+),.* wrapper_[A-Z]+_+(\w+)\)")
+_EARLIER = re.compile(r"and (\S+)!.* for argument (\w+) in method wrapper_[A-Z]+_+(\w+)\)")
 _WIDTH = 100
 # JupyterLab removes `inherit` and `none` from untrusted outputs and then applies its theme to code:
 # only explicit colors are readable in both themes.
@@ -262,6 +265,8 @@ def diagnose(error: BaseException) -> Explanation | None:
             frames, advice, places = [frame], found, _places(kind, found.places, 2)
             break
     why, sentences = advice.why or translate(kind.why), tuple(map(translate, kind.advice))
+    if not frames:  # a message without its program
+        places = _named_argument(str(error))
     if not (kind.advice or advice.fix or places):
         why = translate(
             "This is a device error, but the explainer cannot tell which of your variables causes "
@@ -274,6 +279,26 @@ def diagnose(error: BaseException) -> Explanation | None:
     return Explanation(
         translate(kind.title), line, where, tuple(places), why, advice.fix, sentences
     )
+
+
+def _named_argument(text: str) -> list[tuple[str, str]]:
+    """Return the argument that a message names, with its device and its role in common lines."""
+    if (new := _ARGUMENT.search(text)) is not None:
+        name, device, operation = new.groups()
+    elif (earlier := _EARLIER.search(text)) is not None:
+        device, name, operation = earlier.groups()
+    else:
+        return []
+    roles = {
+        "mat1 addmm": translate("the input of a linear layer"),
+        "mat2 mm": translate("the right side of `@`"),
+        "target nll_loss_forward": translate("the labels"),
+        "weight nll_loss_forward": translate("the class weights of a loss"),
+        "index index_select": translate("the input of an embedding"),
+        "tensors cat": translate("an element of the list"),
+    }
+    role = roles.get(f"{name} {operation}", translate("an argument of {name}", name=operation))
+    return [(name, translate("is on {device}: it is {role}", device=device, role=role))]
 
 
 def _how_to_find_the_cause(frames: list[CodeFrame]) -> str:

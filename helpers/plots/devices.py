@@ -1,4 +1,4 @@
-"""Figures about devices: copies, bytes, waiting, and the devices of a network's tensors."""
+"""Figures about devices: messages, copies, bytes, timelines, and a network's tensors."""
 
 import math
 import textwrap
@@ -12,6 +12,7 @@ from helpers.devices import Row, TensorTable
 from helpers.plots import style
 from helpers.plots.shapes import box, label, load_drawing
 from helpers.plots.style import show
+from simulated_cuda.estimates import Estimate
 
 
 def draw_move() -> None:
@@ -21,6 +22,17 @@ def draw_move() -> None:
         "Two boxes, CPU memory and GPU memory. The name x points at the numbers 0 to 3 in CPU "
         "memory, the name y at the numbers 0 to 3 in GPU memory. An arrow between them says that "
         "y = x.to(device) copies 32 bytes.",
+    )
+
+
+def draw_message() -> None:
+    """Draw the message of a matrix product in four parts, each with its meaning."""
+    show(
+        load_drawing("message"),
+        "The message of a matrix product in four boxes, each with its meaning: the rule; torch's "
+        "name for an argument, and its device; the device of the arguments before it; the "
+        "operation. A last line lists what is not in the message: your variable, your line, and "
+        "which of the two tensors to move.",
     )
 
 
@@ -37,18 +49,35 @@ def plot_bytes(sizes: Mapping[str, int], *, title: str, xlabel: str) -> None:
     show(figure, "Bar chart of bytes: {listed}.", listed=sizes_text)
 
 
-def draw_waiting() -> None:
-    """Show the CPU and the GPU over four steps, with a wait in every step or one at the end.
+# The row and the color of a span by the first word of its row; kernels are on "GPU 0".
+_TIMELINE = {
+    "launches": (0, style.CPU_COLOR),
+    "CPU": (0, style.WAITING_AREA),
+    "copy": (1, style.OTHER_COLORS[0]),
+}
 
-    A drawing, not a measurement.
-    """
-    show(
-        load_drawing("waiting"),
-        "Two timelines of CPU and GPU over {steps} steps. In the upper one, the CPU waits for "
-        "the GPU in every step, and the GPU waits for the CPU's next launch. In the lower one, "
-        "the CPU launches all steps and waits once; the GPU has no gaps and finishes earlier.",
-        steps=4,
-    )
+
+def plot_timelines(estimates: Mapping[str, Estimate], *, title: str) -> None:
+    """Show when CPU and GPU work and wait, one panel per result of `simulated_cuda.estimate`."""
+    figure, _ = style.new_figure(len(estimates), 1, width=8, height=1.2 * len(estimates) + 1.1)
+    longest = 1e3 * max(1.02 * estimate.seconds for estimate in estimates.values())
+    summaries = []
+    for axis, (name, estimate) in zip(figure.axes, estimates.items(), strict=True):
+        first = min(span.start for span in estimate.spans)
+        for span in estimate.spans:
+            row, color = _TIMELINE.get(span.row.split()[0], (1, style.GPU_COLOR))
+            axis.barh(row, 1e3 * span.seconds, 0.7, 1e3 * (span.start - first), color=color)
+        names = ["CPU (gray: waits)", "GPU (green: copies)"]
+        axis.set(xlim=(0, longest), ylim=(1.5, -0.5), yticks=[0, 1], yticklabels=names)
+        axis.grid(axis="y", visible=False)
+        busy = min(1.0, estimate.gpu_seconds / estimate.seconds)
+        times = f"\N{ALMOST EQUAL TO} {1e3 * estimate.seconds:.2f} ms"
+        axis.set_title(f"{name}: {times[2:]}, the GPU is busy {busy:.0%} of the time", fontsize=10)
+        summaries.append(f"{name}: {times}, \N{ALMOST EQUAL TO} {len(estimate.waits)}")
+    axis.set_xlabel("modelled time in ms")
+    figure.suptitle(title, fontsize=11)
+    summary = "; ".join(summaries)
+    show(figure, "Modelled timelines of CPU and GPU: time and waits. {summary}.", summary=summary)
 
 
 def draw_network(tables: Mapping[str, TensorTable], *, title: str) -> None:

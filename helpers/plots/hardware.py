@@ -1,4 +1,4 @@
-"""Figures about hardware: the parts of a computer, CPU and GPU, 3D points, and measured speed."""
+"""Figures about hardware: the parts of a computer, CPU and GPU, 3D points, times and speeds."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations, cycle
@@ -71,72 +71,43 @@ def draw_matrix_product() -> None:
     )
 
 
-def plot_times(seconds: Mapping[str, float], *, title: str) -> None:
-    """Show measured times as dots on a log scale, in the color of the device in their name."""
-    figure, axis = style.new_figure(height=1.3 + 0.45 * len(seconds))
-    for name, value in seconds.items():
-        milliseconds = 1e3 * value
-        axis.plot(milliseconds, name, "o", markersize=9, color=style.device_color(name))
-        style.annotate(axis, f"{milliseconds:,.3g} ms", milliseconds, name, 9, fontsize=9)
+def plot_times(values: Mapping[str, float], *, title: str, unit: str = "ms") -> None:
+    """Show times as dots on a log scale, in the color of the device in their name."""
+    figure, axis = style.new_figure(height=1.4 + 0.45 * len(values))
+    texts = {name: f"{float(f'{value:.3g}'):,.10g}" for name, value in values.items()}
+    for name, value in values.items():
+        axis.plot(value, name, "o", markersize=9, color=style.device_color(name))
+        style.annotate(axis, f"{texts[name]} {unit}", value, name, 9, fontsize=9)
     axis.set_xscale("log")
-    axis.set_xlim(1e3 * min(seconds.values()) / 3, 1e3 * max(seconds.values()) * 8)
-    axis.set_ylim(len(seconds) - 0.5, -0.5)
-    axis.xaxis.set_major_formatter("{x:,g}")
-    axis.set(xlabel="time in milliseconds (log scale; lower is better)")
+    axis.xaxis.set_major_formatter("{x:,.10g}")
+    axis.set_xlim(min(values.values()) / 3, max(values.values()) * 8)
+    axis.set(xlabel=f"time in {unit} (log scale)", ylim=(len(values) - 0.5, -0.5))
     figure.suptitle(title, fontsize=11)
-    slowest = max(seconds, key=seconds.get)
-    show(
-        figure,
-        "Dot chart of measured times on a log scale, one dot per measurement. Slowest: "
-        f"{slowest}, \N{ALMOST EQUAL TO} {1e3 * seconds[slowest]:,.3g} ms. Fastest: "
-        f"\N{ALMOST EQUAL TO} {1e3 * min(seconds.values()):,.3g} ms.",
-    )
-
-
-def plot_relu(lengths: Sequence[int], speeds: Sequence[float], *, title: str) -> None:
-    """Show the speed of ReLU on the CPU against the size of a float32 tensor.
-
-    `lengths` are numbers of elements, `speeds` are billions of elements per second.
-    """
-    figure, axis = style.new_figure(height=3.2)
-    axis.plot(lengths, speeds, marker="o", color=style.CPU_COLOR)
-    ticks = lengths[::2]
-    sizes = [4 * length for length in ticks]
-    texts = [f"{n >> 20} MiB" if n >= 2**20 else f"{n >> 10} KiB" for n in sizes]
-    style.scale_to_sizes(axis, ticks, texts)
-    axis.set_ylim(0, 1.1 * max(speeds))
-    axis.set(xlabel="size of the tensor (log scale)", ylabel="billion numbers/s")
-    axis.set_title(title, fontsize=11)
-    show(
-        figure,
-        "Line chart of the measured speed of ReLU against the size of the tensor, in billion "
-        f"numbers/s: \N{ALMOST EQUAL TO} {speeds[0]:.1f} for the smallest tensor, at most "
-        f"\N{ALMOST EQUAL TO} {max(speeds):.1f}, and \N{ALMOST EQUAL TO} {speeds[-1]:.1f} for the "
-        "largest.",
-    )
+    listed = "; ".join(f"{name}: \N{ALMOST EQUAL TO} {text} {unit}" for name, text in texts.items())
+    show(figure, "Dot chart of times on a log scale. {listed}.", listed=listed)
 
 
 def plot_speeds(
-    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, title: str, xlabel: str
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    *,
+    title: str,
+    xlabel: str,
+    points: Mapping[str, tuple[float, float]] | None = None,
 ) -> None:
-    """Show curves, each with its sizes and its speeds in GFLOP/s.
-
-    The names of the curves mention the device.
-    """
-    figure, axis = style.new_figure(height=3.6)
-    looks = cycle(("o-", "s--", "D--", "o--"))
+    """Show curves of GFLOP/s, by sizes, and single points; their names mention the device."""
+    figure, axis = style.new_figure(height=4.0)
+    looks = cycle(("-", "--") if points else ("o-", "s--", "D--", "^-"))
     for (name, (sizes, speeds)), look in zip(curves.items(), looks, strict=False):
-        axis.plot(sizes, speeds, look, label=name, color=style.device_color(name))
+        axis.plot(sizes, speeds, look, markersize=5, label=name, color=style.device_color(name))
+    for number, (name, (size, speed)) in enumerate((points or {}).items()):
+        axis.plot(size, speed, "o", color=style.device_color(name))
+        up = (-11, 11)[number % 2]  # so that the names of neighbors do not overlap
+        style.annotate(axis, name.split(",")[0], size, speed, 0, up, ha="center")
     axis.set(xscale="log", yscale="log", xlabel=f"{xlabel} (log scale)")
-    if sizes[-1] < 10_000:  # rows of a matrix: one tick each
-        style.scale_to_sizes(axis, sizes)
     axis.yaxis.set_major_formatter("{x:,g}")
     axis.set(ylabel="GFLOP/s (log scale)", title=title)
-    axis.legend(frameon=False)
-    best = max((speeds for _, speeds in curves.values()), key=max)
-    show(
-        figure,
-        "Line chart of speed against size, both on log scales. The fastest line has "
-        f"\N{ALMOST EQUAL TO} {best[0]:,.0f} GFLOP/s on the left, and at most "
-        f"\N{ALMOST EQUAL TO} {max(best):,.0f}.",
-    )
+    axis.legend(frameon=False, fontsize=8, loc="upper left")
+    best = {name: max(speeds) for name, (_, speeds) in curves.items()}
+    best |= {name: speed for name, (_, speed) in (points or {}).items()}
+    listed = "; ".join(f"{name}: \N{ALMOST EQUAL TO} {speed:,.0f}" for name, speed in best.items())
+    show(figure, "Chart on log scales with the highest GFLOP/s of {listed}.", listed=listed)

@@ -7,15 +7,16 @@
 #   kernelspec: {display_name: Python 3, language: python, name: python3}
 #   course:
 #     title: What a CPU does, and what a GPU does differently
-#     promise: You watch a small computer execute ReLU instruction by instruction, give it more
-#       lanes, and measure on your own machine how fast ReLU and matrix products are.
+#     promise: You find out why a GPU multiplies matrices so much faster than Python, from single
+#       instructions to the memories of a real GPU.
 #     minutes: 60
 #     objectives:
 #       - name the parts of a processor and the categories of its instructions
 #       - count what a program costs, in instructions and in cycles
 #       - explain when many lanes under one control unit are fast, and when they are not
 #       - explain what 3D graphics and neural networks have in common
-#       - read the output of nvidia-smi, and find out why torch does not see a GPU
+#       - predict from operations per byte whether memory or arithmetic limits a computation
+#       - find out which GPU a machine has, and whether torch sees it
 #     prerequisites:
 #       - Python, a little PyTorch, and what a matrix product is
 #       - no GPU is needed
@@ -36,6 +37,15 @@
 #         vs. CPU myth*, ISCA 2010, [doi 10.1145/1816038.1816021](https://doi.org/10.1145/1816038.1816021)."
 #       - "A processor for networks: N. P. Jouppi and others, *In-datacenter performance analysis of
 #         a Tensor Processing Unit*, ISCA 2017."
+#       - "Latencies of a T4's memories: Z. Jia, M. Maggioni, J. Smith, D. P. Scarpazza, *Dissecting
+#         the NVIDIA Turing T4 GPU via microbenchmarking*,
+#         [arXiv 1903.07486](https://arxiv.org/abs/1903.07486), 2019."
+#       - "The roofline: S. Williams, A. Waterman, D. Patterson, *Roofline: an insightful visual
+#         performance model for multicore architectures*, Communications of the ACM 52, 2009,
+#         [doi 10.1145/1498765.1498785](https://doi.org/10.1145/1498765.1498785)."
+#       - "Times of single operations on GPUs: S. Lee, A. Phanishayee, D. Mahajan, *Forecasting GPU
+#         performance for deep learning training and inference*, ASPLOS 2025,
+#         [doi 10.1145/3669940.3707265](https://doi.org/10.1145/3669940.3707265)."
 # ---
 
 # %%
@@ -46,6 +56,7 @@ import timeit
 from functools import partial
 
 import torch
+from torch.nn import functional as F
 
 from helpers import lesson, records
 from helpers.devices import describe_device
@@ -54,49 +65,104 @@ from helpers.plots import small_computer as figures
 from helpers.small_computer import INSTRUCTION_SET, SmallComputer
 
 # %% tags=["parameters"]
-seed: int = 0  # seed of the random numbers that are timed at the end
+seed: int = 0  # seed of the random numbers that are timed
 largest: int = 2048  # rows and columns of the largest matrix that is timed: 32 to 4096
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(seed=seed)
 
 # %% [markdown]
-# ## A computer you can watch (6 minutes)
+# ## A race (4 minutes)
 #
-# The **CPU** (central processing unit) runs your browser, your word processor, and this notebook:
-# it is built for any program. The **GPU** (graphics processing unit) was built to draw pictures,
-# and today it also trains neural networks. To see the difference, start with a processor that is
-# simple enough to watch.
+# A network mostly multiplies matrices. Here is one product, of 6 billion multiplications and as
+# many additions: in plain Python, with torch on your CPU, and on two GPUs. The CPU's time is
+# measured now; Python's is that of one of the 3.3 million cells of the result, times their number.
+# Those of the T4, which Colab lends, and of the larger A100 are *published* (NeuSight, 2025).
 #
-# It has the **von Neumann architecture**, which John von Neumann described in 1945 and which
-# ordinary computers still have:
+# A GPU lets Python continue at once, so the stopwatch must `synchronize`: wait until the GPU has
+# finished. The *fastest* of three runs counts, because other programs only add time.
+
+
+# %%
+def clock():
+    if torch.accelerator.is_available():
+        torch.accelerator.synchronize()
+    return time.perf_counter()
+
+
+def seconds(work):
+    stopwatch = timeit.Timer(work, timer=clock)
+    stopwatch.timeit(1)  # the first run is slower: it sets things up
+    repeats = max(1, int(0.05 / stopwatch.timeit(1)))
+    return min(stopwatch.repeat(3, repeats)) / repeats
+
+
+# %%
+published = records.published("operations")
+shape = published["product"]
+left = torch.randn(shape["rows"], shape["inner"])
+right = torch.randn(shape["inner"], shape["columns"])
+left.shape, right.shape
+
+# %% [markdown]
+# **Think first:** by what factor do the slowest and the fastest differ?
+#
+# <details><summary>Answer</summary>
+#
+# On most machines, by more than 100,000.
+#
+# </details>
+
+# %% tags=["nbval-ignore-output"]
+row, column = left[0].tolist(), right[:, 0].tolist()
+one_cell = seconds(lambda: sum(a * b for a, b in zip(row, column, strict=True)))
+race = {
+    "Python (from one cell)": 1e3 * one_cell * shape["rows"] * shape["columns"],
+    "torch on this CPU": 1e3 * seconds(lambda: left @ right),
+    "T4 GPU (published)": shape["T4"] / 1e3,
+    "A100 GPU (published)": shape["A100"] / 1e3,
+}
+if device.type != "cpu":
+    on_gpu = left.to(device), right.to(device)
+    race[f"this GPU, {device}"] = 1e3 * seconds(lambda: torch.matmul(*on_gpu))
+factor = race["Python (from one cell)"] / race["A100 GPU (published)"]
+hardware.plot_times(
+    race, title=f"One product: the A100 is {float(f'{factor:.2g}'):,.0f} times faster than Python"
+)
+
+# %% [markdown]
+# **Why?** The answer has three parts: what a processor does with one instruction, what many lanes
+# under one control unit change, and what memory allows.
+
+# %% [markdown]
+# ## A computer you can watch (5 minutes)
+#
+# The **CPU** (central processing unit) is built for any program, the **GPU** (graphics processing
+# unit) was built to draw pictures. Start with one that is simple enough to watch. It has the **von
+# Neumann architecture** of 1945, as ordinary computers still do:
 #
 # - **Memory**: numbered cells that hold the data *and* the program.
 # - **Control unit**: fetches one instruction after another and tells the other parts what to do.
 # - **ALU** (arithmetic logic unit): adds, multiplies, compares, and works on bits.
-# - **Registers**: slots that each hold one number, initially 0. A program uses the *visible* ones
-#   by name (here A to E and I to K). *Internal* ones serve the control unit: the **program
-#   counter** holds the number of the next cell to fetch, and the **flags** say whether the last
-#   result of the ALU was negative (N) or zero (Z).
-# - **Input and output**: keyboard, screen, disk, network. Each device has a *port*, an address at
-#   which instructions such as `OUT` read or write its data.
+# - **Registers**: slots for one number each, initially 0. A program uses the *visible* ones by name
+#   (here A to E and I to K). *Internal* ones serve the control unit: the **program counter** holds
+#   the number of the next cell to fetch, and the **flags** say whether the ALU's last result was
+#   negative (N) or zero (Z).
+# - **Input and output**: keyboard, screen, disk, network. Each device has a *port*, an address that
+#   instructions such as `OUT` read or write.
 
 # %%
 hardware.draw_computer()
 
 # %% [markdown]
 # The instructions that a processor understands are its **instruction set**: data movement,
-# arithmetic, logic, control flow, and input/output. Below, a *value* is a number or a register;
-# data in memory must first be loaded into a register. The ALU executes arithmetic, logic, and
-# special instructions, and only these set the flags: `LOAD` and `SET` do not. The last two rows are
-# special instructions: our computer has them only if you ask for them with `special=`.
-#
-# Processors of different designs can have the same instruction set. Intel's Pentium and AMD's
-# Athlon ran the same x86 programs with different circuits, at different speeds.
+# arithmetic, logic, control flow, and input/output. A *value* is a number or a register. Only the
+# ALU's instructions set the flags. The last two rows are special: our computer has them only if
+# you ask for them with `special=`. Different designs can share an instruction set: Intel's Pentium
+# and AMD's Athlon ran the same x86 programs with different circuits, at different speeds.
 #
 # A **cycle** is one tick of the processor's clock. In this model, memory and output take four
-# cycles, and everything else takes one; on real machines, an access to main memory takes hundreds
-# of cycles.
+# cycles, and everything else takes one.
 
 # %%
 INSTRUCTION_SET
@@ -104,9 +170,8 @@ INSTRUCTION_SET
 # %% [markdown]
 # ## What the ALU computes (3 minutes)
 #
-# An ALU works on bits. Negative numbers are in **two's complement**: flip all bits of the number,
-# then add 1. The same circuit then adds positive and negative numbers. These are the lowest 8 bits
-# of some numbers:
+# Negative numbers are in **two's complement**: flip all bits of the number, then add 1. The same
+# circuit then adds positive and negative numbers. These are the lowest 8 bits of some numbers:
 
 
 # %%
@@ -131,9 +196,6 @@ a, b = 0b1100, 0b1010
     "a << 2": bits(a << 2),
 }
 
-# %% [markdown]
-# This program sends three numbers to the screen:
-
 # %%
 bit_tricks = """
         LOAD  A, x      ; copy the cell x to register A
@@ -150,12 +212,12 @@ bit_tricks = """
 """
 
 # %% [markdown]
-# **Think first:** which three numbers does it send for x = 13?
+# **Think first:** which three numbers does this program send to the screen for x = 13?
 #
 # <details><summary>Answer</summary>
 #
-# 1, 104, and -13. `AND A, 1` keeps the lowest bit, which is 1 for an odd number. A shift to the
-# left by 3 multiplies by 2 · 2 · 2 = 8. `NOT` and `ADD A, 1` make the two's complement.
+# 1, 104, and -13. `AND A, 1` keeps the lowest bit, 1 for an odd number. A shift to the left by 3
+# multiplies by 8. `NOT` and `ADD A, 1` make the two's complement.
 #
 # </details>
 
@@ -165,12 +227,11 @@ computer.run()
 computer.output
 
 # %% [markdown]
-# ## ReLU, one instruction at a time (7 minutes)
+# ## ReLU, one instruction at a time (6 minutes)
 #
-# Nearly every network in this course applies **ReLU**: negative numbers become 0, all others stay
-# as they are. In Python that is `max(x, 0)`. The instruction set has no instruction for the
-# maximum, so the program compares with 0, and jumps over `SET` unless the number is negative.
-# `keep:` is a **label**, a name for a cell; a comment follows `;`.
+# Nearly every network applies **ReLU**: negative numbers become 0, all others stay as they are. The
+# instruction set has no maximum, so the program compares with 0, and jumps over `SET` unless the
+# number is negative. `keep:` is a **label**, a name for a cell; a comment follows `;`.
 
 # %%
 relu = """
@@ -202,7 +263,7 @@ computer.step()
 
 # %% [markdown]
 # Each step has the same parts: **fetch** the instruction at the program counter, advance the
-# counter, **decode** the instruction, and **execute** it, in one or more cycles. Run the rest:
+# counter, **decode** the instruction, and **execute** it. Run the rest:
 
 # %%
 computer.trace()
@@ -212,10 +273,10 @@ computer.trace()
 #
 # <details><summary>Answer</summary>
 #
-# Five steps instead of six. N is 0, so `JNN` sets the program counter to cell 4, and `SET A, 0` is
-# never fetched. Every `if` works like this: a comparison sets flags, and a jump reads them. Our
-# jumps are *absolute*: they contain the number of a cell. A *relative* jump contains a distance
-# from the program counter, so that the program can be anywhere in memory.
+# Five instead of six. N is 0, so `JNN` sets the program counter to cell 4, and `SET A, 0` is never
+# fetched. Our jumps are *absolute*: they contain the number of a cell.
+# A *relative* jump contains a distance from the program counter, so that the program can be
+# anywhere in memory.
 #
 # </details>
 
@@ -225,11 +286,10 @@ SmallComputer(relu, x=5, y=7).trace()
 # %% [markdown]
 # ## An instruction made for the task (5 minutes)
 #
-# A chip designer can build a circuit for ReLU. In two's complement, the highest bit of a negative
-# number is 1. One NOT gate inverts this bit, and one AND gate for each bit of the number lets it
-# pass or makes it 0. Such a circuit, like the ALU, depends only on its inputs (*combinational*).
-# Registers are *sequential* circuits: they store bits from one cycle to the next. The instruction
-# `RELU A` then replaces three.
+# A chip designer can build a circuit for ReLU. The highest bit of a negative number is 1. A NOT
+# gate inverts it, and one AND gate for each bit of the number lets that bit pass or makes it 0.
+# Such a circuit, like the ALU, depends only on its inputs (*combinational*). Registers are
+# *sequential* circuits: they store bits from one cycle to the next.
 
 # %%
 relu_wired = """
@@ -261,29 +321,27 @@ figures.plot_categories(costs, title="One RELU replaces a comparison, a jump, an
 {name: f"{cost.cycles} cycles" for name, cost in costs.items()}
 
 # %% [markdown]
-# Real chips have such instructions. `MAXPS` on x86 computes the maximum of 4 pairs of numbers at a
-# time; its newer forms do so for 8 or 16. Google's TPU (tensor processing unit) has a unit for
-# activation functions such as ReLU next to 65,536 multipliers for matrices (Jouppi and others,
-# 2017). Such circuits take space on the chip that other programs never use.
+# Real chips have such instructions: `MAXPS` on x86 computes the maximum of 4 pairs of numbers at a
+# time, and Google's TPU (tensor processing unit) has a unit for ReLU. They take space on the chip
+# that other programs never use.
 #
 # ### General purpose, special purpose
 #
-# Networks have the same trade-off. A **multilayer perceptron** (MLP) with enough hidden units can
-# approximate any continuous function on a closed, bounded region, as a CPU can run any program. A
-# **convolutional network** (CNN) is made for images: it looks at small windows and uses the same
-# weights in all of them.
+# A **multilayer perceptron** (MLP) with enough hidden units can approximate any continuous function
+# on a closed, bounded region, as a CPU can run any program. A **convolutional network** (CNN) is
+# made for images, as a GPU is for many equal computations: all windows share weights.
 #
 # **Think first:** a layer turns a 32 x 32 color image into 6 feature maps of 28 x 28. How many
 # parameters does a fully connected layer need, and how many a convolution with 5 x 5 windows?
 #
 # <details><summary>Answer</summary>
 #
-# 14 million versus 456. (`device="meta"` in the next cell creates layers without numbers in them,
-# which is enough to count. Lesson 01 explains devices.)
+# 14 million versus 456.
 #
 # </details>
 
 # %%
+# On the device "meta", layers have shapes and no numbers, which is enough to count.
 fully_connected = torch.nn.Linear(3 * 32 * 32, 6 * 28 * 28, device="meta")
 convolution = torch.nn.Conv2d(3, 6, kernel_size=5, device="meta")
 {
@@ -292,20 +350,11 @@ convolution = torch.nn.Conv2d(3, 6, kernel_size=5, device="meta")
 }
 
 # %% [markdown]
-# | design | fits any task | made for one kind of task |
-# |---|---|---|
-# | network | MLP: a weight for each input and output | CNN: all windows share weights |
-# | processor | CPU: few strong cores, large control units | GPU: many ALUs, few control units |
-#
-# A GPU does not spend space on a powerful control unit for every few ALUs. Most programs need one,
-# but matrix products do not.
-
-# %% [markdown]
-# ## Many lanes, one control unit (9 minutes)
+# ## Many lanes, one control unit (8 minutes)
 #
 # A layer applies ReLU to thousands of numbers. Start with a loop, on the same computer. Register
-# `I` counts, `D` holds n, and `x[I]` is element I of the array `x`; the first is number 0. Two more
-# registers, explained below, have fixed values here: `LANE` is 0, and `LANES` is 1.
+# `I` counts, `D` holds n, and `x[I]` is number I of the array `x`, from 0. Two more registers,
+# explained below, have fixed values here: `LANE` is 0, and `LANES` is 1.
 
 # %%
 relu_all = """
@@ -326,11 +375,10 @@ xs = [(7 * i) % 19 - 9 for i in range(1000)]
 SmallComputer(relu_all, x=xs, y=[0] * 1000, n=1000).run()
 
 # %% [markdown]
-# That is about 8.5 instructions per number, each fetched for one number only.
-#
-# So keep one control unit, and give it 8 **lanes**: 8 ALUs, each with its own registers and flags.
-# An instruction is fetched once, and all lanes execute it together. `LANE` is now the lane's own
-# number, 0 to 7, and `LANES` is 8, so the same `LOAD A, x[I]` loads eight different numbers.
+# That is about 8.5 instructions per number. Now give the control unit 8 **lanes**: ALUs with their
+# own registers and flags. An instruction is fetched once, and all
+# lanes execute it together. `LANE` is now the lane's own number, 0 to 7, and `LANES` is 8, so the
+# same `LOAD A, x[I]` loads eight different numbers.
 #
 # **Think first:** how many cycles do the 1,000 numbers take with 8 lanes?
 #
@@ -344,9 +392,6 @@ SmallComputer(relu_all, x=xs, y=[0] * 1000, n=1000).run()
 SmallComputer(relu_all, lanes=8, x=xs, y=[0] * 1000, n=1000).run()
 
 # %% [markdown]
-# Not all lanes are busy: `SET A, 0` is fetched as soon as *one* of eight numbers is negative, and
-# the other lanes wait.
-#
 # Now use every power of two up to 1,024 lanes, with and without RELU. A third computer also has
 # RELU, but its memory delivers at most 8 numbers at a time (`memory_width=8`): a `LOAD` in 16 lanes
 # takes 8 cycles instead of 4. A cell that several lanes read counts once.
@@ -374,12 +419,8 @@ counted = {
 figures.plot_cycles(lanes, counted, title="Lanes divide the time until memory is the limit")
 
 # %% [markdown]
-# - With twice the lanes, a program takes about half the cycles, until every number has its own
-#   lane.
-# - RELU saves 9 to 13 % of the cycles, with any number of lanes.
-# - The third line bends at 8 lanes and approaches 1,000 cycles: 2,000 numbers are loaded or stored,
-#   8 at a time, in 250 accesses of 4 cycles each. A computation with *more work per number*, such
-#   as the matrix product below, is less limited by memory.
+# The third line bends at 8 lanes and approaches 1,000 cycles: 2,000 numbers are loaded or stored, 8
+# at a time, in 250 accesses of 4 cycles each.
 #
 # ### When lanes diverge
 #
@@ -391,9 +432,8 @@ figures.plot_cycles(lanes, counted, title="Lanes divide the time until memory is
 SmallComputer(relu_all, lanes=4, x=[3, -1, 4, -5], y=[0] * 4, n=4).trace()
 
 # %% [markdown]
-# This is called **divergence**: the control unit executes one path after the other, and each lane
-# waits during the paths that are not its own. The next program counts in a loop how many times a
-# number can be halved. Seven lanes get small numbers, and lane 6 gets 1,000.
+# This is **divergence**: the control unit executes one path after the other, and the other lanes
+# wait. The next program counts how many times a number can be halved. Lane 6 gets 1,000.
 
 # %%
 halvings = """
@@ -411,28 +451,40 @@ figures.plot_lanes(computer.trace(), title="One slow lane makes seven wait")
 
 # %% [markdown]
 # A **thread** is one execution of a program, with its own data. NVIDIA's GPUs execute threads in
-# groups of 32, called **warps**. A warp executes one common instruction at a time. Since Volta
-# (2017), each thread has its own program counter, which lets the paths take turns, but threads on
-# different paths still wait for each other. Code for GPUs therefore avoids branches in which the
-# threads of one warp take different paths.
+# groups of 32, called **warps**, one common instruction at a time. Since Volta (2017), each thread
+# has its own program counter, but threads on different paths still wait for each other.
 #
 # ### Many warps hide the time of memory
 #
-# A program starts its threads in **blocks** of up to 1,024. All warps of a block run on the same
-# **SM** (streaming multiprocessor), which holds many more threads than it has lanes: on a T4, up to
-# 1,024 threads for 64 lanes. So a lane does not belong to one thread. While a warp waits for
-# memory, which takes hundreds of cycles, the control unit executes instructions of other warps.
-# Switching costs nothing, because each warp keeps its own registers. **Occupancy** is the number of
-# warps on an SM divided by the most that it can hold.
+# A program starts its threads in **blocks** of up to 1,024. A block runs on one **SM** (streaming
+# multiprocessor), which holds many more threads than it has lanes: on a T4, up to 1,024 for 64.
+# While a warp waits for memory, the control unit executes instructions of other warps. Switching
+# costs nothing, because each warp keeps its own registers. **Occupancy** is the number of warps on
+# an SM divided by the most that it can hold.
+#
+# How long an access takes, its **latency**, depends on where the number is:
+
+# %%
+latencies = records.published("t4_memory")["cycles"]
+sizes = ("64 KiB per SM", "32 or 64 KiB per SM", "4 MiB", "15 GiB")
+hardware.plot_times(
+    {f"GPU: {name}, {size}": n for (name, n), size in zip(latencies.items(), sizes, strict=True)},
+    title="A T4's memory answers after 296 cycles (published by Jia and others, 2019)",
+    unit="cycles",
+)
+
+# %% [markdown]
+# Registers, 256 KiB per SM, need no access. The threads of a block exchange numbers in **shared
+# memory**; a **cache** keeps what was used last.
 #
 # The next cell simulates one control unit. Each warp runs the loop above for eight numbers per
-# lane. Every access to memory takes 100 cycles, and in each cycle, the first warp that is not
+# lane. Every access to memory takes 296 cycles, and in each cycle, the first warp that is not
 # waiting executes one instruction.
 
 
 # %%
 trace = SmallComputer(relu_all, x=xs[:8], y=[0] * 8, n=8).trace()
-waits = [100 if step.instruction.startswith(("LOAD", "STORE")) else 1 for step in trace.steps]
+waits = [296 if step.instruction.startswith(("LOAD", "STORE")) else 1 for step in trace.steps]
 
 
 def cycles_with(warps):
@@ -454,18 +506,18 @@ simulated = {
     "another warp while one waits": [cycles_with(n) for n in warps],
 }
 figures.plot_cycles(
-    warps, simulated, title="Simulated: 16 warps take little longer than one", xlabel="warps"
+    warps, simulated, title="Simulated: 32 warps take little longer than one", xlabel="warps"
 )
 
 # %% [markdown]
 # With few warps, the time hardly grows: the waiting times overlap. With many, an instruction is
-# executed in every cycle, and more warps take longer. A GPU needs many more threads than lanes.
+# executed in every cycle. So a GPU needs many more threads than lanes.
 
 # %% [markdown]
-# ## From 3D graphics to networks (6 minutes)
+# ## From 3D graphics to networks (5 minutes)
 #
 # Chips with many lanes were first built for games. A 3D scene is a list of points, and rotating it
-# multiplies every point by the same small matrix. This is a cube, and the same cube rotated:
+# multiplies every point by the same small matrix:
 
 # %%
 cube = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0])] * 3)  # 8 corners, 3 coordinates each
@@ -478,9 +530,8 @@ hardware.draw_cubes(
 )
 
 # %% [markdown]
-# **Lighting**: a face is bright if it faces the light. Its brightness is the dot product of two
-# vectors, its normal (the direction it faces) and the direction of the light. If the product is
-# negative, the face is turned away and gets 0.
+# **Lighting**: the brightness of a face is the dot product of its normal (the direction it faces)
+# and the direction of the light. If the product is negative, the face is turned away and gets 0.
 
 # %%
 normals = torch.cat([torch.eye(3), -torch.eye(3)]) @ rotation  # 6 faces
@@ -489,34 +540,26 @@ torch.relu(normals @ light)
 
 # %% [markdown]
 # The last line is also a **layer of a neural network** without its bias: `torch.relu(x @ w)`.
-# **Textures** are similar: the color of a pixel is a weighted sum of the nearest points of an
-# image, as in a convolution. Millions of points and pixels run the same short program, and none
-# needs the result of another. So graphics chips got many lanes, and networks can use them.
+# Millions of points and pixels run the same short program, and none needs the result of another. So
+# graphics chips got many lanes, and networks can use them:
 #
-# ### How graphics cards came to train networks
-#
-# - **2002**: ATI's Radeon 9700 computes pixels in **floating point**. Mark Harris starts a web page
-#   about **GPGPU**, *general-purpose computation on GPUs*.
-# - **2004**: Oh and Jung express a neural network's matrix products as graphics operations of a
-#   Radeon 9700 Pro, and make their program 20 times faster.
-# - **2007**: NVIDIA releases **CUDA** (Compute Unified Device Architecture): a compiler, libraries,
-#   and tools to program its GPUs without graphics. PyTorch calls CUDA for you.
-# - **2009**: Raina, Madhavan and Ng train large deep belief networks on a GPU, **up to 70 times
-#   faster** than on a dual-core CPU.
-# - **2010**: Lee and others optimize both the CPU and the GPU version of each program. On average,
-#   the GPU is 2.5 times faster.
-# - **2012**: Krizhevsky, Sutskever and Hinton win the ImageNet challenge with a CNN trained on two
-#   gaming GPUs.
+# - **2002**: ATI's Radeon 9700 computes in **floating point**. Mark Harris starts a web page about
+#   **GPGPU**, *general-purpose computation on GPUs*.
+# - **2004**: Oh and Jung write a network's matrix products as graphics operations: 20 times faster.
+# - **2007**: NVIDIA releases **CUDA** (Compute Unified Device Architecture): a compiler, libraries
+#   and tools, with wrappers for Python, Fortran, Julia and others. PyTorch calls CUDA for you.
+# - **2009**: Raina, Madhavan and Ng train deep belief networks **up to 70 times faster** than on a
+#   dual-core CPU.
+# - **2010**: Lee and others optimize the programs for both: the GPU is 2.5 times faster on average.
+# - **2012**: Krizhevsky, Sutskever and Hinton win the ImageNet challenge on two gaming GPUs.
 # - **2017**: NVIDIA's V100 has *tensor cores*, which multiply small matrices in one operation.
 #
-# Both 70 and 2.5 were measured, but with different programs and with differently optimized CPU
-# versions. Whenever you read a speedup, ask: compared with what?
+# Both 70 and 2.5 were measured. Whenever you read a speedup, ask: compared with what?
 
 # %% [markdown]
 # ## A matrix product splits into independent cells (6 minutes)
 #
-# A network mostly computes matrix products. Cell (i, j) of `x @ w` is the dot product of row i of
-# `x` and column j of `w`.
+# Cell (i, j) of `x @ w` is the dot product of row i of `x` and column j of `w`.
 
 # %%
 hardware.draw_matrix_product()
@@ -535,10 +578,9 @@ for number in torch.randperm(16).tolist():
 product
 
 # %% [markdown]
-# That is `x @ w`. On the small computer, each cell of the product gets its own lane. `MAC`
-# (multiply and accumulate) is the other special instruction; chips for networks are built around
-# it. Memory holds a matrix row after row. SIZE and CELLS are not registers: the function `multiply`
-# below replaces them with n and n².
+# On the small computer, each cell of the product gets its own lane. `MAC` (multiply and accumulate)
+# is the other special instruction; chips for networks are built around it. Memory holds a matrix
+# row after row. The function `multiply` below replaces SIZE and CELLS with n and n².
 
 # %%
 matmul = """
@@ -585,26 +627,16 @@ ones = {n: torch.ones(n, n, dtype=torch.int64) for n in (2, 4, 8, 16)}
 {f"{n} x {n}": f"{n**3} MACs, {multiply(ones[n], ones[n]).run().cycles} cycles" for n in ones}
 
 # %% [markdown]
-# And memory? Each number of `x` and `w` is used in n cells of the product. If memory sends it once
-# to all the lanes that need it, n² numbers of `x`, n² of `w`, and n² results are moved, for n³
-# multiplications and n³ additions. The number of operations per number moved is called the
-# **arithmetic intensity** (usually given per byte).
-
-# %%
-intensity = {f"matrix product, {n} x {n}": 2 * n**3 / (3 * n**2) for n in (8, 64, 1024)}
-{"ReLU": 0.5} | {name: round(value, 1) for name, value in intensity.items()}
+# Each number of `x` and `w` is used in n cells. If memory sends it once to all the lanes that need
+# it, 3n² numbers are moved for 2n³ operations: the larger the matrices, the more operations per
+# number. That is why products do not wait for memory, and ReLU does. You will measure it below.
 
 # %% [markdown]
-# ReLU reads one number and writes one for a single operation: 0.5 for any size. The intensity of a
-# matrix product grows with its size, as long as the numbers stay in fast memory close to the lanes,
-# which GPUs have.
-
-# %% [markdown]
-# ## CPU and GPU (4 minutes)
+# ## CPU and GPU (3 minutes)
 #
-# A **CPU** has a few strong cores. Each has a large control unit that predicts jumps and reorders
-# instructions, and a large **cache**, fast memory for what was used last. A **GPU** has thousands
-# of simple lanes, with a small control unit for every 16 or 32 of them.
+# A **CPU** has a few strong cores, each with a large control unit that predicts jumps and reorders
+# instructions, and a large cache. A **GPU** has thousands of simple lanes, with a small control
+# unit for every 16 or 32 of them.
 
 # %%
 hardware.draw_processors()
@@ -612,23 +644,19 @@ hardware.draw_processors()
 # %% [markdown]
 # | on the small computer | on a CPU | on an NVIDIA GPU |
 # |---|---|---|
-# | lane | element of a vector register | *CUDA core*: an ALU that many threads share |
-# | one run in one lane | element of a vector | *thread*; 32 of them are a *warp* |
+# | lane | part of a vector register | *CUDA core*: an ALU that many threads share |
+# | one run in one lane | number in a vector | *thread*; 32 of them are a *warp* |
 # | whole processor | core | SM, with many warps |
 # | program | function | *kernel* (not related to the kernel of this notebook) |
-# | waiting lanes | elements that are switched off | diverging threads |
 #
-# Laptop CPUs have about 4 to 24 cores, and AMD's EPYC 9965 for servers has 192. The T4, a GPU that
-# Colab lends, has 40 SMs with 64 lanes each, 2,560 in all; an H100 (SXM) has 132 SMs with 128 lanes
-# each, 16,896. A T4 has 16 lanes per control unit, so an instruction takes two cycles for a warp. A
-# CPU core is much faster than one of these lanes, so a GPU needs work for thousands of lanes.
+# Laptop CPUs have about 4 to 24 cores. A T4 has 40 SMs with 64 lanes each, 2,560 in all; an H100
+# (SXM) has 132 with 128, 16,896 in all.
 
 # %% [markdown]
-# ## What this machine has (6 minutes)
+# ## What this machine has (4 minutes)
 #
-# Before torch computes on a GPU, four things must fit together: a **GPU**; its **driver**, the
-# software from its manufacturer that controls it; a **build of torch** for GPUs, which includes
-# CUDA's libraries; and a program that asks for the GPU. NVIDIA's driver includes a command,
+# To compute on a GPU, torch needs its **driver**, the software from its manufacturer, and a **build
+# of torch** for GPUs, which includes CUDA's libraries. NVIDIA's driver includes the command
 # `nvidia-smi`. On this machine, it prints:
 
 
@@ -643,16 +671,9 @@ def ask_driver():
 print(ask_driver())
 
 # %% [markdown]
-# `Driver Version` is the installed driver, and `CUDA Version` is the newest CUDA that it supports,
-# not what is installed. `Memory-Usage` is the memory in use and in total. `GPU-Util` is the part of
-# the last sample in which a kernel was running: one small kernel after another shows 100 %, even if
-# each uses only a few lanes. [Help](../docs/help.md#nvidia-smi) has the output of a T4, explains
-# its fields, and says how to choose a GPU and what to do if torch does not see it.
-#
-# Then ask torch. `torch.version.cuda` is the CUDA that torch was *built* for, and says nothing
-# about this machine; it is `None` if torch was built for CPUs, AMD, or Apple.
-# `torch.cuda.is_available()` is about NVIDIA's and AMD's GPUs; `torch.accelerator.is_available()`
-# also finds those of Apple, Intel, and others.
+# [Help](../docs/help.md#nvidia-smi) reads the output of a T4 line by line, and says how to
+# reinstall torch and choose a GPU. Then ask torch. `torch.version.cuda` is the CUDA that torch was
+# *built* for; `torch.accelerator` also finds the GPUs of Apple, Intel, and others.
 
 # %% tags=["nbval-ignore-output"]
 {
@@ -662,10 +683,6 @@ print(ask_driver())
     "torch.accelerator.is_available()": torch.accelerator.is_available(),
     "GPUs that torch can use": torch.accelerator.device_count(),
 }
-
-# %% [markdown]
-# In Colab, *Runtime > Change runtime type > T4 GPU* gives you a GPU. You do not need one: the next
-# three lessons use a simulated GPU.
 
 # %% tags=["nbval-ignore-output"]
 lanes_here = {
@@ -681,181 +698,152 @@ if device.type == "cuda":
 lanes_here
 
 # %% [markdown]
-# `AVX2` means 8 numbers of 32 bits at a time, and `AVX512` means 16. `DEFAULT` is torch's baseline;
-# on 64-bit ARM chips, such as Apple's, torch then uses NEON instructions with 4. Your CPU has
-# lanes, too. A *CPU thread*, unlike a thread of a GPU, executes its instructions independently of
-# other threads.
+# Your CPU has lanes, too: `AVX2` means 8 numbers of 32 bits at a time, `AVX512` 16, and `DEFAULT`
+# on ARM chips 4.
 
 # %% [markdown]
-# ## Measure it (7 minutes)
+# ## Small work is slow (5 minutes)
 #
-# From here on, everything runs on real hardware. The title of each figure names the machine on
-# which the times were measured.
+# Speed is given in **GFLOP/s**, billions of floating-point operations per second: one operation per
+# number for ReLU, 2n³ for a product of two n x n matrices. `torch.clamp` with `min=0` is ReLU;
+# `out=` reuses memory.
 #
-# A GPU accepts work and lets Python continue at once, so a stopwatch must `synchronize`: wait until
-# the GPU has finished. Each run repeats short work, and the *fastest* of five runs counts, because
-# other programs only add time.
-
+# **Think first:** do small and large tensors run at the same speed?
+#
+# <details><summary>Answer</summary>
+#
+# No: see the left half of the figure.
+#
+# </details>
 
 # %%
 all_threads = torch.get_num_threads()
-cpu_threads = {"1 CPU thread": 1}
-if all_threads > 1:
-    cpu_threads[f"all CPU threads ({all_threads})"] = all_threads
+sizes = [n for n in (32, 64, 128, 256, 512, 1024, 2048, 4096) if n <= largest]
+matrices = [torch.randn(n, n) for n in sizes]
+vectors = [torch.randn(2**k) for k in range(10, 25, 2)]
+results = [torch.empty_like(x) for x in vectors]
+relu = [partial(torch.clamp, x, min=0, out=y) for x, y in zip(vectors, results, strict=True)]
+products = [partial(torch.matmul, m, m) for m in matrices]
+relu_operations = [x.numel() for x in vectors]
+product_operations = [2 * n**3 for n in sizes]
 
 
-def clock():
-    if torch.accelerator.is_available():
-        torch.accelerator.synchronize()
-    return time.perf_counter()
+def speeds(calls, operations):
+    return [n / seconds(call) / 1e9 for call, n in zip(calls, operations, strict=True)]
 
-
-def seconds(work, threads=1):
-    torch.set_num_threads(threads)
-    try:
-        stopwatch = timeit.Timer(work, timer=clock)
-        stopwatch.timeit(1)  # the first run is slower: it sets things up
-        repeats = max(1, int(0.05 / stopwatch.timeit(1)))
-        return min(stopwatch.repeat(5, repeats)) / repeats
-    finally:
-        torch.set_num_threads(all_threads)
-
-
-# %% [markdown]
-# **Think first:** ReLU of a million numbers: a Python loop, torch with one CPU thread, with all CPU
-# threads, and on the GPU if there is one. By what factor do the slowest and the fastest differ?
 
 # %%
-x = torch.randn(1_000_000)
-values = x.tolist()
-relu_times = {"Python loop": seconds(lambda: [max(v, 0.0) for v in values])}
-for name, threads in cpu_threads.items():
-    relu_times[name] = seconds(lambda: torch.relu(x), threads)
-if device.type != "cpu":
-    x_on_gpu = x.to(device)
-    relu_times[str(device)] = seconds(lambda: torch.relu(x_on_gpu))
-factor = relu_times["Python loop"] / min(relu_times.values())
-hardware.plot_times(
-    relu_times,
-    title=f"ReLU of a million numbers: the fastest way is {factor:,.0f} times faster than a loop\n"
-    f"on {describe_device(device)}",
-)
-
-# %% [markdown]
-# For each number, Python's interpreter executes many instructions to find out what `max(v, 0.0)`
-# means; torch finds it out once, and then uses the lanes.
-#
-# ### Does ReLU wait for memory?
-#
-# If it does, its speed depends on the size: small tensors stay in the CPU's cache, and large ones
-# come from main memory. `torch.clamp` with `min=0` is ReLU, and accepts `out=`, which reuses the
-# memory of the result.
-
-# %%
-lengths = [2**k for k in range(12, 26)]
-
-
-def billions_per_second(length):
-    x, y = torch.randn(length), torch.empty(length)
-    return length / seconds(lambda: torch.clamp(x, min=0, out=y)) / 1e9
-
-
-relu_speeds = [billions_per_second(length) for length in lengths]
-hardware.plot_relu(
-    lengths,
-    relu_speeds,
-    title=f"ReLU on one CPU thread: {max(relu_speeds):.1f} billion numbers/s at best, "
-    f"{relu_speeds[-1]:.1f} for the largest tensor\non {describe_device(torch.device('cpu'))}",
-)
-
-# %% [markdown]
-# The work per number is the same at every point. On the left, few numbers share the fixed cost of a
-# call. Where your line falls, on the right, the tensors no longer fit into a cache, and the lanes
-# wait for memory.
-#
-# ### Small matrices are slow
-#
-# Speed is often given in **GFLOP/s**, billions of floating-point operations per second. A product
-# of two n x n matrices takes 2n³ of them.
-#
-# **Think first:** does a product of large matrices run at the same GFLOP/s as one of small
-# matrices?
-
-# %%
-sizes = [size for size in (32, 64, 128, 256, 512, 1024, 2048, 4096) if size <= largest]
-
-
-def speeds(on_device, threads):
-    matrices = [torch.randn(size, size, device=on_device) for size in sizes]
-    times = [seconds(partial(torch.matmul, m, m), threads) for m in matrices]
-    return [2 * n**3 / taken / 1e9 for n, taken in zip(sizes, times, strict=True)]
-
-
-gflops = {name: speeds("cpu", threads) for name, threads in cpu_threads.items()}
-if device.type != "cpu":
-    gflops[str(device)] = speeds(device, 1)
-best = max(gflops, key=lambda name: max(gflops[name]))
-hardware.plot_speeds(
-    {name: (sizes, values) for name, values in gflops.items()},
-    title=f"Up to {max(gflops[best]):,.0f} GFLOP/s, with {best}\non {describe_device(device)}",
-    xlabel="rows and columns of each matrix",
-)
-
-# %% [markdown]
-# A small product is slow because starting it takes longer than the work itself. Distributing it to
-# several threads takes additional time, so more threads can even be slower. (If torch uses one
-# thread here, there is only one CPU line.) A GPU has the most lanes to fill, and starting work on
-# it takes longest, so it needs the largest matrices.
-#
-# Now compare ReLU of the largest tensor with the largest product, both on one CPU thread:
-
-# %% tags=["nbval-ignore-output"]
-relu_speed, product_speed = relu_speeds[-1], gflops["1 CPU thread"][-1]
-lesson.report(relu_speed=round(relu_speed, 2), product_speed=round(product_speed, 2))
-f"ReLU: {relu_speed:.1f}, matrix product: {product_speed:.1f} billion operations per second"
-
-# %% [markdown]
-# The core and its lanes are the same, but the matrix product does many operations for each number
-# that it moves, and ReLU does one operation for every two numbers.
-#
-# ### A real GPU: published times
-#
-# These are times of a T4, published by S. Lee, A. Phanishayee and D. Mahajan with
-# [NeuSight](https://github.com/sitar-lab/NeuSight/tree/6945927) (ASPLOS 2025, MIT license). Each
-# point is one call in torch 2.1, with 32-bit numbers.
-
-# %%
+torch.set_num_threads(1)
+curves = {"ReLU, one CPU thread": (relu_operations, speeds(relu, relu_operations))}
+torch.set_num_threads(all_threads)
+name = f"product, all CPU threads ({all_threads})"
+curves[name] = (product_operations, speeds(products, product_operations))
 t4 = records.published("t4_relu_and_products")
+for name in ("ReLU", "matrix product"):
+    operations, times = zip(*t4[name], strict=True)
+    gflops = [n / us / 1e3 for n, us in zip(operations, times, strict=True)]
+    curves[f"{name}, T4 GPU (published)"] = (operations, gflops)
+best = max(curves[f"product, all CPU threads ({all_threads})"][1])
 hardware.plot_speeds(
-    {
-        f"{name}, T4 GPU": ([n for n, _ in t4[name]], [n / us / 1e3 for n, us in t4[name]])
-        for name in ("ReLU", "matrix product")
-    },
-    title="Published for a T4: 4,073 GFLOP/s for products, 29 for ReLU",
+    curves,
+    title=f"Products reach 4,073 GFLOP/s on a T4, {best:,.0f} on this CPU; ReLU reaches far less",
     xlabel="operations in one call",
 )
 
 # %% [markdown]
-# On the left, every call takes 30 to 60 microseconds, however little it computes: launching and
-# timing dominate. ReLU then stops at 29 GFLOP/s. It reads and writes 8 bytes for each operation, so
-# it moves 231 GB/s; the memory's limit is 320 GB/s (data sheet). The product reaches 4,073 GFLOP/s,
-# half of the data sheet's peak of 8,100.
+# On the left, starting a call takes longer than its work: on the T4, 30 to 60 microseconds. It has
+# the most lanes to fill, so it needs the largest tensors. On the right, ReLU stops at 29 GFLOP/s on
+# the T4: its lanes wait for memory. Where your CPU's ReLU gets slower, the tensors no longer fit
+# into its cache.
+
+# %% [markdown]
+# ## The roof (6 minutes)
+#
+# The **arithmetic intensity** of a computation is the number of operations per byte that it moves
+# to and from memory. A T4 does at most 8,100 GFLOP/s and moves at most 320 GB/s (data sheet). So
+# its speed is at most the *smaller* of 8,100 and 320 times the intensity: the **roofline**. Below
+# 8,100 / 320 = 25 operations per byte, memory is the limit.
+#
+# **Think first:** with 4 bytes per number, predict the operations per byte of ReLU; of LayerNorm
+# (about 8 operations per number); of a convolution of 17 images of 35 x 35 pixels from 51 to 293
+# channels with 3 x 3 weights; and of the product in the race. Which are limited by memory?
+#
+# <details><summary>Answer</summary>
+#
+# ReLU and LayerNorm read 4 bytes and write 4 for each number: 1 / 8 and 8 / 8. Memory limits both.
+# The convolution does 2 · 51 · 9 operations for each number of its result, 192 per byte. The
+# product does 304. Arithmetic limits both.
+#
+# </details>
+
+
+# %%
+def random(name):
+    return torch.randn(published[name]["rows"], published[name]["columns"])
+
+
+x, y = random("ReLU"), random("LayerNorm")
+images, weights = torch.randn(17, 51, 35, 35), torch.randn(293, 51, 3, 3)
+convolve = partial(F.conv2d, images, weights, padding=1)
+maps, product = convolve(), left @ right
+work = {  # the call, its operations, and the tensors that it reads and writes
+    "ReLU": (partial(torch.clamp_, x, min=0), x.numel(), [x, x]),
+    "LayerNorm": (partial(F.layer_norm, y, y.shape[1:]), 8 * y.numel(), [y, y]),
+    "convolution": (convolve, 2 * 51 * 9 * maps.numel(), [images, weights, maps]),
+    "product": (
+        partial(torch.matmul, left, right),
+        2 * 1845 * product.numel(),
+        [left, right, product],
+    ),
+}
+intensity = {name: n / sum(t.nbytes for t in tensors) for name, (_, n, tensors) in work.items()}
+{name: round(value, 3) for name, value in intensity.items()}
+
+# %%
+points = {
+    f"{name}, T4 GPU": (intensity[name], n / published[name]["T4"] / 1e3)
+    for name, (_, n, _) in work.items()
+}
+for name, (call, n, _) in work.items():
+    points[f"{name}, CPU"] = (intensity[name], n / seconds(call) / 1e9)
+peak = points["product, CPU"][1]
+bandwidth = points["ReLU, CPU"][1] / intensity["ReLU"]
+
+
+def roof(peak, bandwidth):
+    return [1 / 16, peak / bandwidth, 512], [bandwidth / 16, peak, peak]
+
+
+# %%
+roofs = {
+    "roof of a T4 GPU (data sheet); dots: published": roof(8100, 320),
+    "roof of this CPU (its ReLU and product); dots: measured": roof(peak, bandwidth),
+}
+title = "Memory limits ReLU and LayerNorm, arithmetic the other two"
+hardware.plot_speeds(roofs, points=points, title=title, xlabel="operations per byte")
+
+# %% [markdown]
+# The CPU's roof is drawn through its ReLU and its product, because its data sheet is unknown here.
+# Both roofs have the same shape: **to be fast, do more operations per byte that you move.**
+
+# %% tags=["nbval-ignore-output"]
+lesson.report(bandwidth=round(bandwidth, 1), product_speed=round(peak, 1))
+f"This CPU: {bandwidth:.0f} GB/s, and products at {peak:.0f} GFLOP/s"
 
 # %% [markdown]
 # ## Summary
 #
-# - A processor fetches, decodes, and executes one instruction after another, from the memory that
-#   also holds the data.
-# - A special instruction such as RELU saves work for one kind of program.
-# - Lanes under one control unit divide the time by their number, if they take the same path, if
-#   there is work for all of them, and if memory is fast enough.
-# - A GPU holds many more threads than lanes: while one warp waits for memory, another computes.
-# - 3D graphics and networks multiply many vectors by the same matrices. The cells of a matrix
-#   product are independent, and larger products do more operations per number.
-# - If torch finds no GPU, check the card, the driver (`nvidia-smi`), and the build of torch, in
-#   that order.
+# Why does the GPU win the race?
 #
-# The [glossary](../docs/glossary.md) explains the terms of this course.
+# - Python executes many instructions for each multiplication; torch uses the CPU's lanes.
+# - Lanes under one control unit divide the time by their number, if they take the same path and
+#   memory is fast enough. A T4 has 2,560 of them, and many more threads: while one warp waits for
+#   memory, another computes.
+# - 3D graphics and networks multiply many vectors by the same matrices. The cells of a product are
+#   independent, and larger products do more operations per byte.
+# - Small work is slow everywhere, because starting it takes time.
+#
+# The [glossary](../docs/glossary.md) explains the terms.
 #
 # **To try:**
 #

@@ -28,20 +28,25 @@
 #       - >-
 #         When a copy waits: NVIDIA's page on [API synchronization
 #         behavior](https://docs.nvidia.com/cuda/cuda-driver-api/api-sync-behavior.html).
-#       - "The T4's memory bandwidth and its bus: NVIDIA's product brief for the T4."
+#       - >-
+#         Speed of transfers: output of CUDA's sample bandwidthTest, published in
+#         [cuda-demo](https://github.com/router-gao/cuda-demo/blob/8e2367b/cuda-samples/02-cuda-bandwidth.md).
 # ---
 
 # %%
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 import torch
 
 import simulated_cuda
-from helpers import lesson
+from helpers import lesson, records
 from helpers.devices import count_fetches
 from helpers.plots import devices as figures
+from helpers.plots.speed import plot_groups
+from helpers.plots.style import show
 
 # %% tags=["parameters"]
 seed: int = 0  # seed of the random numbers
@@ -50,9 +55,13 @@ seed: int = 0  # seed of the random numbers
 device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
-# The box says which GPU you have. Without one, you use a simulated GPU: it raises CUDA's errors
-# about devices, while the CPU does the arithmetic. It does not simulate speed and waiting: cells
-# that measure time need a real GPU, and this lesson stores no such measurements.
+# **Two programs add up the same 64,000 numbers on the same GPU. One takes a thousand times longer.
+# Which line is to blame?** The last section of this lesson shows them. To find such lines, you need
+# to know where a tensor is, what moves it, and when the CPU waits.
+#
+# Without a GPU, you use a simulated one: it raises CUDA's errors about devices, while the CPU does
+# the arithmetic. Times of a T4 are then *published*, or *modelled* from published measurements
+# ([how](../docs/the_clock.md)).
 #
 # ## The name of a device (4 minutes)
 #
@@ -71,9 +80,9 @@ second_gpu = torch.device("cuda:1")
 second_gpu.type, second_gpu.index, str(second_gpu)
 
 # %% [markdown]
-# `cpu` means *all* CPU cores and the main memory, but `cuda:0` means *one* graphics card with its
-# own memory. Other types are `mps` (Apple), `xpu` (Intel), and `meta`, which stores no numbers;
-# AMD's GPUs are called `cuda`, too.
+# `cpu` means *all* CPU cores and the main memory, `cuda:0` *one* graphics card. Other types are
+# `mps` (Apple), `xpu` (Intel), and `meta`, which stores no numbers; AMD's GPUs are called `cuda`,
+# too.
 #
 # **Think first:** you do not have a hundred GPUs. Does `torch.device("cuda:99")` fail?
 #
@@ -229,9 +238,8 @@ y.device, Y.device, torch.arange(3).device
 #
 # <details><summary>Answer</summary>
 #
-# A result is on the device of the tensors from which it is computed, and a view is where the whole
-# tensor is. The sum is a tensor on the GPU, too, although it is one number. Only the shape is an
-# ordinary Python object that the CPU can read at any time.
+# On the GPU, except the shape: an ordinary Python object, which the CPU can read at any time. The
+# sum is a tensor too, although it is one number.
 #
 # </details>
 
@@ -499,9 +507,8 @@ def allocated_by(numbers):
 {numbers: allocated_by(numbers) for numbers in (1, 128, 129, 1024)}
 
 # %% [markdown]
-# torch allocates GPU memory in multiples of 512 bytes, so one `float32` number takes as much
-# as 128. (A tensor of more than 1 MiB may get up to 1 MiB more: see [lesson
-# 07](07_what_fills_gpu_memory.ipynb).)
+# torch allocates GPU memory in multiples of 512 bytes, so one `float32` number takes as much as 128
+# ([lesson 07](07_what_fills_gpu_memory.ipynb) has the details).
 #
 # torch also keeps freed memory for the next tensor, because asking the driver is slow. So
 # `nvidia-smi` shows more than `memory_allocated`: it includes what torch keeps
@@ -515,23 +522,30 @@ f"{free / 2**30:.1f} GiB free of {total / 2**30:.1f} GiB"
 # %% [markdown]
 # ## What a transfer costs (6 minutes)
 #
-# The **bus** between CPU memory and GPU memory is slow compared with the memories. For example, a
-# T4 reads its own memory at up to 320 GB/s (NVIDIA's product brief). Its bus, PCI Express 3.0 x16,
-# transfers a little less than 16 GB/s in one direction.
+# The **bus** between CPU memory and GPU memory is slow compared with the GPU's own memory.
 #
-# **Think first:** how much longer does it take to transfer the batch of `float32` images to the GPU
-# than to read it there?
+# **Think first:** on a T4, how much longer does it take to copy data to the GPU than to copy them
+# within its memory: 2, 5, or 25 times?
 #
 # <details><summary>Answer</summary>
 #
-# 320 / 16 = 20 times longer, at best.
+# About 25 times.
 #
 # </details>
 
 # %%
-bytes_of_batch = 128 * 3 * 224 * 224 * 4
-transfer, read = bytes_of_batch / 16e9, bytes_of_batch / 320e9
-f"{1e6 * transfer:,.0f} microseconds to transfer, {1e6 * read:,.0f} microseconds to read"
+published = records.published("transfers")
+show(
+    plot_groups(
+        published["GB/s"],
+        "GB/s",
+        title="Published: copies to a T4 are 25 times slower than copies within it",
+        source="copies of 32 MB, pinned memory; published by router-gao (cuda-demo)",
+        text="{:,.4g}".format,
+    ),
+    alt="Bar chart of the speed of copies. T4: 9.7 GB/s to the GPU, 11.1 back, 240 within its "
+    "memory. V100: 9.6, 11.4, and 740. A100: 12.3, 13.2, and 1,158.",
+)
 
 # %% [markdown]
 # So the rule is: **transfer few bytes, and transfer them once.** In each of ten passes, the next
@@ -577,10 +591,9 @@ def bytes_once(bus):
 #
 # <details><summary>Answer</summary>
 #
-# 123 MB, 31 MB and 3 MB. A number takes one byte before it is converted to `float32` and four
-# after, so converting on the GPU transfers a quarter of the bytes. Keeping the images on the GPU
-# needs one transfer instead of ten. The results are ten sums of 4 bytes each. [Lesson
-# 04](04_cifar10_on_gpu.ipynb) trains in the third way.
+# 123 MB, 31 MB and 3 MB, plus ten sums of 4 bytes each. Converting on the GPU transfers one byte
+# per number instead of four, and keeping the images there needs one transfer instead of ten.
+# [Lesson 04](04_cifar10_on_gpu.ipynb) trains in the third way.
 #
 # </details>
 
@@ -600,15 +613,13 @@ figures.plot_bytes(
 )
 
 # %% [markdown]
-# Each transfer also has a fixed cost, so a thousand small transfers take much longer than one
-# transfer of all the bytes.
+# Each transfer also has a fixed cost, so one large transfer is faster than a thousand small ones.
 #
 # ### Pinned memory
 #
-# The operating system may move ordinary (*pageable*) memory or swap it to disk, so the driver first
-# copies the data to a buffer that stays in place, and the GPU reads that. **Pinned** memory (also
-# *page-locked*) stays in place itself, and the GPU reads it without the extra copy. On a real GPU,
-# the next cell measures both.
+# The operating system may move ordinary (*pageable*) memory, so the driver first copies the data to
+# a buffer that stays in place, and the GPU reads that. **Pinned** memory (also *page-locked*) stays
+# in place itself, and needs no extra copy. If you have a GPU, the next cell measures both.
 
 
 # %%
@@ -626,7 +637,7 @@ def gigabytes_per_second(numbers, pinned):
 
 # %% tags=["nbval-ignore-output"]
 if simulated_cuda.is_enabled():
-    print("Not measured: this GPU is simulated, and nothing is transferred.")
+    print("There is no GPU here. The figure above has published speeds, of pinned memory.")
 else:
     print(torch.cuda.get_device_name(device))
     for numbers in (2**8, 2**14, 2**20, 2**24):
@@ -634,8 +645,6 @@ else:
         print(f"{4 * numbers:>10,} bytes: {plain:.2f} GB/s, pinned {pinned:.2f} GB/s")
 
 # %% [markdown]
-# On a real GPU the speed rises with the size: for small transfers, the fixed cost dominates.
-#
 # With `non_blocking=True`, `.to` does not wait until the copy has finished. What that means depends
 # on the memory:
 #
@@ -675,8 +684,7 @@ on_gpu, pinned
 # type, and a device; its numbers come later. Only when Python needs a *number* must the CPU wait
 # for the GPU. This is called **synchronization**, and many lines hide it.
 #
-# `count_fetches` from `helpers.devices` runs a function and counts how often the CPU waits for the
-# GPU in it.
+# `count_fetches` runs a function and counts how many times the CPU waits for the GPU in it.
 #
 # **Think first:** `X` is on the GPU. Which of these make the CPU wait: `X * 2 + 1`, `X.sum()`,
 # `len(X)`, `X.sum().item()`, `f"{X.sum():.2f}"`, and `if X.sum() > 0`?
@@ -761,55 +769,54 @@ X.cpu().numpy()
 #
 # ### Logging without waiting
 #
-# One wait takes little time. With a wait in every step of a loop, the GPU has nothing to do until
-# the CPU launches the next kernel.
+# A common mistake is to fetch the loss in every step of a training loop. Here are two ways to log
+# losses. The second one keeps the values on the GPU and fetches them all at the end.
 
 # %%
-figures.draw_waiting()
-
-# %% [markdown]
-# The most common case is the loss in a training loop. Here are two ways to log a hundred losses.
-# The second one keeps the values on the GPU and fetches them all at the end.
+net = torch.nn.Linear(1024, 1024, device=device)
+inputs = torch.ones(512, 1024, device=device)
 
 
-# %%
-losses = torch.rand(100, device=device)
+def compute_loss():
+    return net(inputs).square().mean()
 
 
-def log_numbers():
-    return [loss.item() for loss in losses]
+def log_numbers(steps):
+    return [compute_loss().item() for _ in range(steps)]
 
 
-def log_tensors():
-    history = []
-    for loss in losses:
-        history.append(loss.detach())  # the value, without its connection to the gradients
+def log_tensors(steps):
+    history = [compute_loss().detach() for _ in range(steps)]  # without gradients
     return torch.stack(history).tolist()  # one transfer
 
 
 # %% [markdown]
-# **Think first:** what does `count_fetches` return for each of them?
+# **Think first:** what does `count_fetches` return for each of them, with four steps?
 #
 # <details><summary>Answer</summary>
 #
-# 100 and 1. The second one waits once, in `.tolist()`. The lists are equal. In training, log in
-# this way and print every few hundred steps.
+# 4 and 1. The second one waits once, in `.tolist()`. In training, log in this way and print every
+# few hundred steps.
 #
 # </details>
 
 # %%
-{
-    "log_numbers": count_fetches(log_numbers),
-    "log_tensors": count_fetches(log_tensors),
-    "equal": log_numbers() == log_tensors(),
-}
+ways = {"log_numbers": log_numbers, "log_tensors": log_tensors}
+{name: count_fetches(partial(way, 4)) for name, way in ways.items()}
+
+# %% [markdown]
+# `simulated_cuda.estimate` models how long a function would take on a GPU that you do not have. The
+# GPU's row shows what a wait costs: a gap, until the CPU has launched the next kernel.
+
+# %%
+modelled = {name: simulated_cuda.estimate(way, 4, gpu="T4") for name, way in ways.items()}
+figures.plot_timelines(modelled, title="Modelled for a T4: without waits, the GPU has no gaps")
 
 # %% [markdown]
 # ### Many small operations
 #
-# A kernel launch takes the CPU several microseconds, however small the tensor is. So a thousand
-# operations on single rows take much longer than one operation on all rows, even if the GPU
-# computes the same numbers. These two functions have the same result:
+# A kernel launch takes the CPU several microseconds, however small the tensor is. Here are the two
+# programs from the beginning. They have the same result:
 
 
 # %%
@@ -829,6 +836,25 @@ def all_at_once():
 
 (row_by_row() - all_at_once()).abs().max()
 
+# %% [markdown]
+# **Think first:** what takes longer in `row_by_row`: the CPU's launches, or the GPU's additions?
+#
+# <details><summary>Answer</summary>
+#
+# The launches, by far.
+#
+# </details>
+
+# %%
+modelled = {f.__name__: simulated_cuda.estimate(f, gpu="T4") for f in (row_by_row, all_at_once)}
+for name, result in modelled.items():
+    print(f"{name}, modelled for a T4: {1e3 * result.seconds:.3f} ms", end=", ")
+    print(f"the GPU works for {1e3 * result.gpu_seconds:.3f} ms; limit: {result.limit}")
+
+# %% [markdown]
+# One launch per row, at 58 microseconds each on the computers of the published measurements. The
+# GPU waits for the CPU. If you have a GPU, measure it:
+
 
 # %% tags=["nbval-ignore-output"]
 def milliseconds(action):
@@ -841,7 +867,7 @@ def milliseconds(action):
 
 
 if simulated_cuda.is_enabled():
-    print("Not measured: this GPU is simulated.")
+    print("There is no GPU here: the times above are modelled.")
 else:
     print(f"row by row {milliseconds(row_by_row):.3f} ms")
     print(f"all at once {milliseconds(all_at_once):.3f} ms")
@@ -853,18 +879,16 @@ else:
 # %% [markdown]
 # ## Summary
 #
-# - A device has a type and an index. `cpu` means all cores, and `cuda:0` one card. A tensor on a
-#   GPU always reports the index.
-# - `try_gpu(i)` returns GPU `i` or the CPU; use `device` everywhere in your program.
+# - `cpu` means all cores, and `cuda:0` one card. `try_gpu(i)` returns GPU `i` or the CPU.
 # - Create tensors where they are needed: `device=`, `zeros_like`, `with torch.device(device):`.
 # - `.to(device)` returns a copy on the device, or the same tensor if it is already there.
-# - A tensor takes `numel()` times `element_size()` bytes, on the GPU rounded up (to a multiple of
-#   512, or more if it is large), as long as a variable or a view refers to it.
-# - The bus between CPU and GPU is slow. Transfer small data types, and transfer them once. Do not
-#   change pinned memory during a non-blocking copy.
+# - A tensor takes `numel()` times `element_size()` bytes, as long as a variable or a view refers to
+#   it.
+# - The bus between CPU and GPU is slow. Transfer small data types, and transfer them once.
 # - The CPU runs ahead of the GPU until a line needs a number: `print`, `.item()`, `.cpu()`, `if`.
 #   Keep such lines out of the inner loop, log on the GPU, and synchronize before you read a clock.
-# - One large operation is faster than many small ones.
+# - The line to blame: `total = total + row` in a loop. One large operation is faster than many
+#   small ones, because each launch takes the CPU time.
 #
 # The [glossary](../docs/glossary.md) explains the terms of this course.
 #

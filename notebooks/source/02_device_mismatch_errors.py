@@ -4,12 +4,12 @@
 #   course:
 #     title: Device mismatch errors, and how to read them
 #     promise: >-
-#       You cause common device errors, read their messages, and fix them. You leave with a routine
-#       and a table for device errors in your own code.
+#       You find the line that causes a device error, even if the traceback does not show it. You
+#       leave with a routine, a table, and a cell that explains any message.
 #     minutes: 50
 #     objectives:
-#       - read a device error piece by piece, and say what the message leaves out
-#       - find the tensor that is on the wrong device, even if the message names another one
+#       - debug a device error in four steps, from the last line of the traceback to its cause
+#       - read a message piece by piece, and say what it leaves out
 #       - fix a missing `.to` for data, labels, networks and losses
 #       - fix tensors that your own code creates, such as masks, positions and hidden states
 #       - name the two most common cases in which a CPU tensor may be mixed with GPU tensors
@@ -26,6 +26,7 @@
 # ---
 
 # %%
+import traceback
 from contextlib import contextmanager
 
 import torch
@@ -33,7 +34,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from helpers import lesson
-from helpers.plots import mismatch as figures
+from helpers.explain import explain
+from helpers.plots import devices as figures
 
 # %% tags=["parameters"]
 seed: int = 0  # seed of the random numbers
@@ -42,83 +44,134 @@ seed: int = 0  # seed of the random numbers
 device = lesson.start(seed=seed, practice=True)
 
 # %% [markdown]
-# The box says which device you work on. If your machine has no CUDA GPU, the device is a simulated
-# GPU: its tensors report `cuda:0`, and mixing them with CPU tensors gives the error messages of
-# PyTorch's CUDA code.
-
-# %%
-device
-
-# %% [markdown]
-# An error stops a cell. This lesson causes many errors and has to continue, so it catches each one
-# in a `with` block that prints it. You do not need such blocks in your own code, and you can skip
-# the next cell.
-
-
-# %%
-@contextmanager
-def expect_error():
-    """Print the first line of the error that the block raises."""
-    try:
-        yield
-    except (RuntimeError, TypeError) as error:
-        print(f"{type(error).__name__}: {str(error).splitlines()[0]}")
-    else:
-        raise AssertionError("no error: run this section again from its start")
-
-
-# %% [markdown]
-# ## One error, word by word (6 minutes)
+# If your machine has no CUDA GPU, the device is a simulated GPU: its tensors report `cuda:0`, and
+# mixing them with CPU tensors gives the error messages of PyTorch's CUDA code.
 #
-# Take two tensors. By default, torch creates a tensor on the CPU.
+# ## A program that fails (10 minutes)
+#
+# **Here is a small network that assigns tags to words. Network, words and tags are moved to the
+# GPU, and still the program fails. Which line is wrong?**
+
 
 # %%
-x = torch.tensor([1.0, 2.0, 3.0], device=device)
-y = torch.tensor([10.0, 20.0, 30.0])
-x.device, y.device
+def make_positions(length):
+    return torch.arange(length).unsqueeze(-1)
+
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(10, 4)  # a table with a row of numbers for each word
+        self.output = nn.Linear(4, 3)
+
+    def forward(self, words):
+        positions = make_positions(words.shape[1])
+        return self.output(self.embedding(words) + positions)
+
+
+# %%
+def training_step(net, words, tags):
+    scores = net(words)
+    return F.cross_entropy(scores.flatten(0, 1), tags.flatten())
+
+
+def train(net, words, tags):
+    net, words, tags = net.to(device), words.to(device), tags.to(device)
+    return training_step(net, words, tags)
+
 
 # %% [markdown]
-# **Think first:** in [lesson 01](01_tensors_and_devices.ipynb), `x + y` on two devices was an
-# error. Why does torch not copy one of them?
+# An error stops a notebook, and this one has to continue. So the next cell catches the error, and
+# prints its **traceback**: the list of calls from your cell to the line that failed. You do not
+# need such a block in your own code.
+
+# %%
+words, tags = torch.tensor([[1, 5, 3]]), torch.tensor([[0, 2, 1]])
+try:
+    train(Tagger(), words, tags)
+except RuntimeError as error:
+    calls = traceback.extract_tb(error.__traceback__)
+    innermost = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1].f_locals
+    message = str(error)
+lines = [
+    "   ... lines of torch" if "-packages" in call.filename else f"{call.name}: {call.line}"
+    for call in calls
+]
+print(*dict.fromkeys(lines), f"RuntimeError: {message}", sep="\n")
+
+# %% [markdown]
+# Three of your functions, and some lines of torch between them. Every device error is found in the
+# same four steps:
+#
+# 1. **Read the last line.** Two devices met: `cuda:0`, the first GPU, and `cpu`.
+# 2. **Go up to the first line that is yours.** That is the line in `forward`. It fails, but it need
+#    not be wrong.
+# 3. **Print the device of everything in that line**: `x.device` for a tensor,
+#    `next(net.parameters()).device` for a network. In a notebook, `%debug` in a new cell takes you
+#    to the failing line; there, `p positions.device` prints, and `q` leaves.
+# 4. **Fix it where the tensor was created**, even if that line is not in the traceback.
+#
+# **Think first:** which tensor is on the CPU, and which line created it?
 #
 # <details><summary>Answer</summary>
 #
-# A copy between the two memories is much slower than the addition. If torch copied automatically,
-# one missing `.to` would slow down every step of your training, and nothing would tell you. So
-# torch asks you to write the copy.
+# `positions`. `make_positions` created it, on the CPU, which is the default. The function had
+# already returned when the addition failed, so the traceback does not show it.
 #
 # </details>
 
 # %%
+{name: str(t.device) for name, t in innermost.items() if isinstance(t, torch.Tensor)}
+
+# %% [markdown]
+# `net.to(device)` could not help: it moves what the network contains, and `positions` does not
+# exist until `forward` runs. `positions.to("cuda")` would fail on other machines. Take the device
+# from the input, and the network runs everywhere:
+
+
+# %%
+def make_positions_on(device, length):
+    return torch.arange(length, device=device).unsqueeze(-1)
+
+
+class FixedTagger(Tagger):
+    def forward(self, words):
+        positions = make_positions_on(words.device, words.shape[1])
+        return self.output(self.embedding(words) + positions)
+
+
+train(FixedTagger(), words, tags).device, FixedTagger()(words).device
+
+# %% [markdown]
+# ## One error, word by word (8 minutes)
+#
+# From here on, a `with` block prints the message alone. You can skip the next cell.
+
+
+# %%
+@contextmanager
+def expect_error(name=""):
+    """Print the first line of the error that the block raises."""
+    try:
+        yield
+    except (RuntimeError, TypeError) as error:
+        print(f"{name}{type(error).__name__}: {str(error).splitlines()[0]}")
+    else:
+        raise AssertionError("no error: run this section again from its start")
+
+
+# %%
+x = torch.tensor([1.0, 2.0, 3.0], device=device)
+y = torch.tensor([10.0, 20.0, 30.0])
 with expect_error():
     x + y
 
 # %% [markdown]
-# Read the message piece by piece:
-#
-# - `RuntimeError` is the type. Many other errors have the same type, so it tells you little.
-# - `Expected all tensors to be on the same device` is the rule: an operation takes all its tensors
-#   from one device.
-# - `but found at least two devices, cuda:0 and cpu!` says which devices the operation found.
-#   `cuda:0` is the first GPU. *At least*, because torch stops at the first tensor that differs.
-#
-# The message does *not* say which variable is on which device. To find out, look in the traceback,
-# the list of calls that Python prints above the message, for the line that failed. Print the device
-# of each tensor in it.
-
-# %%
-figures.draw_two_memories()
-
-# %% [markdown]
-# The fix is to write the copy that you want. `y.to(device)` returns a copy of `y` on the device,
-# and the sum is computed there.
-
-# %%
-x + y.to(device)
-
-# %% [markdown]
-# `x.cpu() + y` also works; its result is then on the CPU. Choose the device on which you need the
-# result. In training that is almost always the GPU, because the network is there.
+# An operation takes all its tensors from one device. *At least*, because torch stops at the first
+# tensor that differs. torch does not copy it for you: a copy between the two memories is much
+# slower than the addition. If torch copied, one missing `.to` would slow down every step of your
+# training, and nothing would tell you. So you write the copy: `x + y.to(device)`, or `x.cpu() + y`
+# for a result on the CPU.
 #
 # **Think first:** what will the message for `y + x` say? Will it name the devices in the opposite
 # order?
@@ -126,10 +179,9 @@ x + y.to(device)
 # <details><summary>Answer</summary>
 #
 # The message is the same. For elementwise operations, which work number by number, such as `+`, `*`
-# or `==`, torch takes the first device that is not the CPU, and then reports the device of the
-# first tensor that is somewhere else. So with one GPU and the CPU, the GPU is always named first:
-# **the order in the message says nothing about the order in your line.** (With two GPUs it does, as
-# you will see below.)
+# or `==`, torch takes the first device that is not the CPU, and then reports the first that
+# differs. So with one GPU and the CPU, the GPU is always named first: **the order says nothing
+# about your line.** With two GPUs it does: the first device is that of the first tensor.
 #
 # </details>
 
@@ -138,8 +190,6 @@ with expect_error():
     y + x
 
 # %% [markdown]
-# ## Matrix products and layers (9 minutes)
-#
 # For a matrix product, the message says more.
 
 # %%
@@ -152,28 +202,27 @@ with expect_error():
 figures.draw_message()
 
 # %% [markdown]
-# `mat2` is torch's name for an argument. Inside torch, the operation is `mm(self, mat2)`, so `mat2`
-# is the right side of `@`: your `b`. In `wrapper_CUDA_mm`, the last part is the operation.
+# Inside torch, the operation is `mm(self, mat2)`, so `mat2` is the right side of `@`: your `b`.
 #
 # **Think first:** now swap the devices, with `a` on the CPU and `b` on the GPU. You want to work on
 # the GPU, so `a` is in the wrong place. Which argument does the message name?
 #
 # <details><summary>Answer</summary>
 #
-# Again `mat2`, your `b`, although `b` is where you want it. torch checks the arguments in order,
-# takes the device of the first one, and names the first that differs. It cannot know which one you
-# want to move. **The message names a tensor that differs, not the tensor that is wrong.**
+# Again `mat2`, although `b` is where you want it. torch takes the device of the first argument, and
+# names the first one that differs. **The message names a tensor that differs, not the tensor that
+# is wrong.**
 #
 # </details>
 
 # %%
 with expect_error():
-    torch.ones(2, 3) @ torch.ones(3, 4, device=device)
+    a.cpu() @ b.to(device)
 
 # %% [markdown]
-# ### You forgot to move the data
+# ## The data was not moved (4 minutes)
 #
-# This is the most common device error: the network is on the GPU, and the batch is not.
+# Case 1 of 5, the most common device error.
 
 # %%
 net = nn.Linear(3, 2).to(device)
@@ -187,75 +236,61 @@ with expect_error():
 #
 # | name in the message | in your linear layer |
 # |---|---|
-# | `self` (torch's name for an argument, not Python's `self`) | the bias |
+# | `self` (not Python's `self`) | the bias |
 # | `mat1` | the input of the layer |
 # | `mat2` | the weight |
 #
-# So `mat1 is on cpu` together with `addmm` means: the input of a linear layer is on the CPU, and
-# the layer is on the GPU. (A layer with `bias=False` uses `mm`, as `@` does: there `self` is the
-# input, and `mat2` is the weight.) Move the batch:
+# So `mat1 is on cpu` means: the input is on the CPU, and the layer is on the GPU. Move the batch,
+# in the training loop:
 
 # %%
-scores = net(X.to(device))
-scores.shape, scores.device
+net(X.to(device)).device
 
 # %% [markdown]
-# ### You forgot to move the network
+# A convolution has a message of its own, with old names of tensor types: `torch.FloatTensor` is a
+# `float32` tensor on the CPU, and `torch.cuda.FloatTensor` is one on a GPU. Ignore MKLDNN, a
+# library for CPUs.
+
+# %%
+conv = nn.Conv2d(3, 6, kernel_size=5).to(device)
+with expect_error():
+    conv(torch.ones(4, 3, 32, 32))
+
+# %% [markdown]
+# If both types contain `cuda`, or neither does, the problem is the data type, not the device. (With
+# several GPUs, check the devices too: these names have no index.)
+#
+# ## The network was not moved (4 minutes)
+#
+# Case 2 of 5.
 #
 # **Think first:** now the network is on the CPU and the batch is on the GPU. Which argument does
-# the message name, and on which device? Use the table: the arguments are checked in its order.
+# the message name, and on which device? Use the table.
 #
 # <details><summary>Answer</summary>
 #
 # `mat1` again, but on `cuda:0`. The bias is checked first and is on the CPU, so the input is the
-# first argument that differs. Compare the devices: **`mat1 is on cpu`: move the batch.
-# `mat1 is on cuda:0`: move the network.**
+# first argument that differs. **`mat1 is on cpu`: move the batch. `mat1 is on cuda:0`: move the
+# network.**
 #
 # </details>
 
 # %%
 net = nn.Linear(3, 2)
-X = torch.ones(4, 3, device=device)
 with expect_error():
-    net(X)
+    net(X.to(device))
 
 # %%
 net = net.to(device)
-net(X).device
+net(X.to(device)).device
 
 # %% [markdown]
-# If you forget both, the network *and* the data, there is no error: everything runs on the CPU. If
-# your GPU does not make a program faster, first check `next(net.parameters()).device`, the device
-# of the network's first parameter.
+# If you forget both, there is no error: everything runs on the CPU. If your GPU does not make a
+# program faster, first check `next(net.parameters()).device`.
 #
-# ### The same mistakes with a convolution
+# ## Losses (4 minutes)
 #
-# Convolutions have a message of their own.
-
-# %%
-conv = nn.Conv2d(3, 6, kernel_size=5).to(device)
-images = torch.ones(4, 3, 32, 32)
-with expect_error():
-    conv(images)
-
-# %% [markdown]
-# This message names devices by the old names of tensor types: `torch.FloatTensor` is a `float32`
-# tensor on the CPU, and `torch.cuda.FloatTensor` is one on a GPU. So the input is on the CPU and
-# the weight is on the GPU. Ignore the part about MKLDNN, a library that torch uses on the CPU.
-#
-# If both types contain `cuda`, or neither does, the problem is the data type, not the device. (With
-# several GPUs, check the devices too: these names have no index.)
-#
-# If you forget to move the network instead, the message has the two types the other way around:
-
-# %%
-with expect_error():
-    nn.Conv2d(3, 6, kernel_size=5)(images.to(device))
-
-# %% [markdown]
-# ## Losses (5 minutes)
-#
-# You moved the network and the images. The labels are a tensor too.
+# Case 3 of 5: you moved the network and the images. The labels are a tensor, too.
 
 # %%
 scores = torch.zeros(2, 3, device=device)
@@ -264,250 +299,41 @@ with expect_error():
     F.cross_entropy(scores, labels)
 
 # %% [markdown]
-# `target` is the labels. The operation `nll_loss_forward` is the *negative log-likelihood*, the
-# last step of cross-entropy. The loss comes after the network, so this message also tells you that
-# the network itself ran without an error. Move the labels along with the images:
+# `target` is the labels; `nll_loss` is the last step of cross-entropy. The network itself ran
+# without an error. Move the labels along with the images.
+#
+# A loss can have *class weights*, one number for each class, in a tensor:
 
 # %%
 labels = labels.to(device)
-F.cross_entropy(scores, labels).device
-
-# %% [markdown]
-# A loss can have *class weights*, one number for each class: a mistake on a class with a large
-# weight counts more. `nn.CrossEntropyLoss(weight=...)` stores them in a tensor.
-#
-# **Think first:** what do you have to move, and how?
-#
-# <details><summary>Answer</summary>
-#
-# The loss, as you would move a network: `loss = loss.to(device)`. A loss without weights contains
-# no tensors and needs no move.
-#
-# </details>
-
-# %%
 loss = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 1.0, 5.0]))
 with expect_error():
     loss(scores, labels)
 
+# %% [markdown]
+# Move such a loss as you would a network: once, before the loop.
+
 # %%
 loss = loss.to(device)
-loss.weight, loss(scores, labels).device
+loss(scores, labels).device
 
 # %% [markdown]
-# Losses that subtract, such as `nn.MSELoss`, and the comparison `predicted == labels` in an
-# evaluation are elementwise. Their message is that of `x + y`: two devices and no name.
-
-# %%
-predicted = scores.argmax(dim=1)
-with expect_error():
-    predicted == torch.tensor([0, 2])
-
-# %% [markdown]
-# ## Joining and indexing (7 minutes)
+# ## Tensors that your code creates (4 minutes)
 #
-# You collect the results of many batches in a list and join them, and one of them is on another
-# device.
-
-# %%
-pieces = [torch.ones(2, device=device), torch.zeros(2)]
-with expect_error():
-    torch.cat(pieces)
-
-# %% [markdown]
-# `tensors` is torch's name for the list that you pass to `torch.cat`. One of its elements is on the
-# CPU; the message does not say which. Print the devices of all of them:
-
-# %%
-[piece.device for piece in pieces]
-
-# %%
-torch.cat([piece.to(device) for piece in pieces])
-
-# %% [markdown]
-# ### An index on the GPU
-#
-# A large table is on the CPU. `rows` contains the numbers of the rows that you need, and it was
-# created on the GPU.
-
-# %%
-table = torch.arange(12.0).reshape(4, 3)
-rows = torch.tensor([2, 0], device=device)
-with expect_error():
-    table[rows]
-
-# %% [markdown]
-# **Think first:** both `table[rows.cpu()]` and `table.to(device)[rows]` work. Which one is better
-# for a large table of which you need two rows?
-#
-# <details><summary>Answer</summary>
-#
-# `table[rows.cpu()]`: it copies two integers to the CPU instead of the whole table to the GPU. Its
-# result is on the CPU. If you need it on the GPU, `table[rows.cpu()].to(device)` moves only the two
-# rows.
-#
-# </details>
-
-# %%
-table[rows.cpu()]
-
-# %% [markdown]
-# ### Two exceptions: a CPU index, and a single number
-#
-# The last message mentions an exception: *indices should be either on cpu or on the same device*.
-# In square brackets, an index on the CPU is always accepted. torch copies it to the GPU, every
-# time.
-
-# %%
-table.to(device)[torch.tensor([2, 0])]
-
-# %% [markdown]
-# This holds for square brackets only. Functions that take an index need it on the device of the
-# tensor that they read. Examples are `torch.gather` and an embedding layer, a table with one row of
-# numbers for each word:
-
-# %%
-embedding = nn.Embedding(10, 4).to(device)
-with expect_error():
-    embedding(torch.tensor([1, 5, 3]))
-
-# %% [markdown]
-# The second exception is a tensor without dimensions on the CPU, such as `torch.tensor(2.0)`. In
-# arithmetic, torch treats it like the Python number `2.0`.
-
-# %%
-x * torch.tensor(2.0)
-
-# %% [markdown]
-# **Think first:** which of these raise an error: `x * torch.tensor([2.0])`, with a list of one
-# number, and `torch.tensor(2.0, device=device) * torch.ones(3)`, with the single number on the
-# *GPU* and the other tensor on the *CPU*?
-#
-# <details><summary>Answer</summary>
-#
-# Both. `torch.tensor([2.0])` has one dimension, of length 1, and the exception is for tensors
-# without dimensions. It also works in one direction only: to read a number from the GPU, the CPU
-# would have to wait for the GPU. If you want that, write `number.item()`.
-#
-# </details>
-
-# %%
-with expect_error():
-    x * torch.tensor([2.0])
-with expect_error():
-    torch.tensor(2.0, device=device) * torch.ones(3)
-
-# %% [markdown]
-# Assigning to a slice copies, as `.to` does, so the values may be on another device. With a mask or
-# an index tensor, as in `x[rows] = values`, the values must be on the device of `x`, or have no
-# dimensions.
-
-# %%
-x[:] = torch.tensor([1.0, 2.0, 3.0])
-x
-
-# %% [markdown]
-# ## Tensors that your code creates (9 minutes)
-#
-# So far, you could fix the line that uses the network or the tensors. Here the mistake is in the
-# network's own code, or in a line that creates a tensor.
-#
-# ### In `forward`
-#
-# The network is on the GPU, and so is its input.
-
-
-# %%
-class Ramp(nn.Module):
-    def forward(self, x):
-        steps = torch.arange(x.shape[1])
-        return x + steps
-
-
-net = Ramp().to(device)
-X = torch.ones(2, 3, device=device)
-with expect_error():
-    net(X)
-
-# %% [markdown]
-# Without the `with` block you would see a traceback, the list of calls from your cell to the line
-# that failed. Shortened, it reads:
-#
-# ```text
-# Cell In[..], line 9
-#       7 net = Ramp().to(device)
-#       8 X = torch.ones(2, 3, device=device)
-# ----> 9 net(X)
-#
-#    ... lines of torch ...
-#
-# Cell In[..], line 4, in Ramp.forward(self, x)
-#       2     def forward(self, x):
-#       3         steps = torch.arange(x.shape[1])
-# ----> 4         return x + steps
-#
-# RuntimeError: Expected all tensors to be on the same device, but found at least two devices, ...
-# ```
-#
-# Read it **from the bottom up**: first the message, then up to the first line that is *yours*. Here
-# that is `x + steps`. `x` came in on the GPU. `steps` was created one line above, on the CPU.
-# `net.to(device)` cannot help: it moves what the network contains, and `steps` does not exist until
-# `forward` runs.
-#
-# Fix the line that *creates* the tensor. Take the device from the input, and the module works on
-# every device:
-
-
-# %%
-class Ramp(nn.Module):
-    def forward(self, x):
-        steps = torch.arange(x.shape[1], device=x.device)
-        return x + steps
-
-
-Ramp()(X), Ramp()(X.cpu())
-
-# %% [markdown]
-# A mask, a tensor of true and false that says which numbers to use, is often created in `forward`.
-# `masked_fill` replaces the numbers where the mask is true:
-
-# %%
-mask = torch.tensor([[True, False, True], [False, False, True]])
-with expect_error():
-    X.masked_fill(mask, 0.0)
-
-# %%
-X.masked_fill(mask.to(X.device), 0.0)
-
-# %% [markdown]
-# ### A hidden state
-#
-# A recurrent network reads a sequence step by step. From step to step it passes on a *hidden
-# state*, which you often create yourself. Its shape here is (layers, batch, hidden size).
+# Case 4 of 5. The first program of this lesson is one example. Masks and hidden states are others.
+# A recurrent network passes on a *hidden state* from step to step, which you often create yourself:
 
 # %%
 rnn = nn.GRU(input_size=4, hidden_size=6, batch_first=True).to(device)
 sequences = torch.zeros(2, 5, 4, device=device)
-hidden = torch.zeros(1, 2, 6)
 with expect_error():
-    rnn(sequences, hidden)
-
-# %% [markdown]
-# This message is clear: it names both tensors with their devices. Create the state on the device of
-# the input:
+    rnn(sequences, torch.zeros(1, 2, 6))
 
 # %%
-hidden = torch.zeros(1, 2, 6, device=sequences.device)
-output, hidden = rnn(sequences, hidden)
+output, hidden = rnn(sequences, torch.zeros(1, 2, 6, device=sequences.device))
 output.shape, hidden.device
 
 # %% [markdown]
-# ### More than one GPU
-#
-# Two GPUs are two devices. The message is the same, with other names:
-# `found at least two devices, cuda:0 and cuda:1!` Here the order helps: in an elementwise operation
-# on two GPUs, the first device in the message is that of the first tensor in your line.
-#
 # **Think first:** a student writes `torch.arange(n, device="cuda:0")` in `forward`. It works on one
 # GPU. On a machine with two GPUs, `nn.DataParallel` puts a copy of the network and a part of the
 # batch on each of them. What happens?
@@ -518,11 +344,11 @@ output.shape, hidden.device
 # `device=x.device` is right on every GPU.
 #
 # </details>
-
-# %% [markdown]
-# ## NumPy, plots and random numbers (5 minutes)
 #
-# NumPy can read only the CPU's memory.
+# ## NumPy and plots (3 minutes)
+#
+# Case 5 of 5: NumPy can read only the CPU's memory. Matplotlib, pandas and scikit-learn convert
+# tensors to NumPy arrays, so you also meet this error when you plot a tensor.
 
 # %%
 w = torch.tensor([0.5, 1.5], device=device, requires_grad=True)
@@ -530,10 +356,8 @@ with expect_error():
     w.numpy()
 
 # %% [markdown]
-# The message contains the fix. Matplotlib, pandas and scikit-learn convert tensors to NumPy arrays,
-# so you also meet this error when you plot a tensor.
-#
-# If you follow the advice, you meet the next error. One error can hide another:
+# The message contains the fix. If you follow it, you meet the next error. One error can hide
+# another:
 
 # %%
 with expect_error():
@@ -543,78 +367,72 @@ with expect_error():
 w.detach().cpu().numpy()
 
 # %% [markdown]
-# `detach` returns a tensor with the same numbers that is not connected to the computation of
-# gradients, and does not change `w`. `cpu` copies it to the CPU, and `numpy` makes the array.
-# `w.tolist()`, and `.item()` for a single number, give Python numbers from any device, without
-# `detach` and `cpu`.
+# `detach` returns a tensor with the same numbers, not connected to the computation of gradients.
+# `w.tolist()`, and `.item()` for a single number, work on any device, without `detach` and `cpu`.
 #
-# A random number generator also has a device, which must be the one on which the numbers are
-# created:
+# ## Joining and indexing (5 minutes)
+#
+# `torch.cat` joins the tensors of a list, which it calls `tensors`. The message does not say which
+# one is on another device: print all of them.
 
 # %%
-generator = torch.Generator().manual_seed(seed)
+pieces = [torch.ones(2, device=device), torch.zeros(2)]
 with expect_error():
-    torch.rand(3, device=device, generator=generator)
+    torch.cat(pieces)
 
 # %%
-generator = torch.Generator(device).manual_seed(seed)
-torch.rand(3, device=device, generator=generator).device
+[piece.device for piece in pieces], torch.cat([piece.to(device) for piece in pieces])
 
 # %% [markdown]
-# With the same seed, a GPU and a CPU draw different numbers. If you need the same numbers on every
-# machine, draw them on the CPU and move them:
+# An index on the GPU cannot read a tensor on the CPU. Of a large table, move the index and not the
+# table: `table[rows.cpu()]` copies two integers.
 
 # %%
-generator = torch.Generator().manual_seed(seed)
-torch.rand(3, generator=generator).to(device)
+table, rows = torch.arange(12.0).reshape(4, 3), torch.tensor([2, 0], device=device)
+with expect_error():
+    table[rows]
 
 # %% [markdown]
-# ## Let the notebook explain (4 minutes)
+# The other way around is one of the two most common *exceptions*: a CPU index in square brackets,
+# and a CPU tensor *without dimensions* in arithmetic. torch copies both to the GPU, every time.
+
+# %%
+x * torch.tensor(2.0), x[torch.tensor([2, 0])]
+
+# %% [markdown]
+# **Think first:** which of these raise an error: `x * torch.tensor([2.0])`, with a list of one
+# number, and `torch.tensor(2.0, device=device) * torch.ones(3)`, with the single number on the
+# *GPU*?
 #
-# In this course's notebooks, a cell that fails with a device error gets a box under the traceback.
-# The box shows the device of each variable in your line, and a fix. An `explain` block shows the
-# same box, and with `suppress=True` the notebook continues after the error:
+# <details><summary>Answer</summary>
+#
+# Both. `torch.tensor([2.0])` has one dimension, of length 1. And to read a number from the GPU, the
+# CPU would have to wait; if you want that, write `number.item()`.
+#
+# </details>
 
 # %%
-from helpers.explain import explain
-
-a = torch.ones(2, 3)
-b = torch.ones(3, 4, device=device)
-with explain(suppress=True):
-    a @ b
-
-# %% [markdown]
-# The message names `mat2`, your `b`. The box lists both and suggests moving `a`, because it assumes
-# that you want to work on the GPU. It also finds the line that created a tensor:
-
-
-# %%
-class Ramp(nn.Module):
-    def forward(self, x):
-        steps = torch.arange(x.shape[1])
-        return x + steps
-
-
-with explain(suppress=True):
-    Ramp()(X)
-
-# %% [markdown]
-# The box guesses what you want, and outside this course there is no box. Read the message first.
+with expect_error():
+    x * torch.tensor([2.0])
+with expect_error():
+    torch.tensor(2.0, device=device) * torch.ones(3)
 
 # %% [markdown]
 # ## The table to keep (5 minutes)
 #
-# A routine for any device error:
-#
-# 1. **Read the last line.** Which devices does it name? If it names an argument and an operation,
-#    what are they in your code?
-# 2. **Go up to the first line that is yours**, and print the device of everything in it: `x.device`
-#    for a tensor, `next(net.parameters()).device` for a network. Decide where you want to work.
-#    Move what is somewhere else, even if the message names another tensor.
-# 3. **Fix it where it comes from.** Data and labels: move the batch in the training loop. A network
-#    or a loss with weights: move it once, before the loop. A tensor created in `forward`:
-#    `device=x.device`. A tensor on its way to NumPy: `.detach().cpu()`.
-#
+# Other mistakes that people make. You do not need to remember them: look them up.
+
+# %%
+mistakes = {
+    "an embedding": lambda: nn.Embedding(10, 4).to(device)(torch.tensor([1, 5])),
+    "a mask": lambda: x.masked_fill(torch.tensor([True, False, True]), 0.0),
+    "a generator": lambda: torch.rand(3, device=device, generator=torch.Generator()),
+}
+for name, mistake in mistakes.items():
+    with expect_error(f"{name}: "):
+        mistake()
+
+# %% [markdown]
 # <table>
 # <thead><tr>
 # <th scope="col">the message says</th>
@@ -713,35 +531,53 @@ with explain(suppress=True):
 # wrapper_CUDA_addmm)`. The argument that it names is on the *second* device. So this message is the
 # row `got mat1 is on cuda:0`: the layer is on the CPU.
 #
-# Rarer messages, and messages that are not about two devices:
+# Messages that are not about two devices:
 #
 # - `Torch not compiled with CUDA enabled`, `Found no NVIDIA driver`: torch cannot use a GPU on this
-#   machine. If it has one, see [help](../docs/help.md#no-gpu). If not, choose the device with
-#   `try_gpu()` from [lesson 01](01_tensors_and_devices.ipynb).
-# - `invalid device ordinal`: there is no GPU with this number. Use one below
-#   `torch.cuda.device_count()`.
-# - `Attempting to deserialize object on a CUDA device`: the file was saved on a GPU, and this
-#   machine has none. Pass `map_location`, as in [lesson 03](03_moving_a_network.ipynb).
-# - An error in `optimizer.step()`: the network moved after the first step of the optimizer. See
-#   [lesson 03](03_moving_a_network.ipynb).
-# - `'lengths' argument should be a 1D CPU int64 tensor`: `pack_padded_sequence` needs the lengths
-#   on the CPU, although the sequences are on the GPU. Write `lengths.cpu()`.
-# - `CUDA out of memory`: this is not about two devices. There is not enough GPU memory. Use a
-#   smaller batch.
-# - `expected device cuda:0 but got device cpu`, in old posts about torch 1.x: the same as the first
-#   row of the table.
+#   machine: see [help](../docs/help.md#no-gpu).
+# - `invalid device ordinal`: there is no GPU with this number.
+# - `Attempting to deserialize object on a CUDA device`: pass `map_location`, as in [lesson
+#   03](03_moving_a_network.ipynb).
+# - An error in `optimizer.step()`: the network moved after the first step of the optimizer ([lesson
+#   03](03_moving_a_network.ipynb)).
+# - `'lengths' argument should be a 1D CPU int64 tensor`: `pack_padded_sequence` needs
+#   `lengths.cpu()`, although the sequences are on the GPU.
+# - `CUDA out of memory`: use a smaller batch ([lesson 07](07_what_fills_gpu_memory.ipynb)).
+
+# %% [markdown]
+# ## Let the notebook explain (5 minutes)
+#
+# In this course's notebooks, a cell that fails with a device error gets a box under the traceback.
+# It takes steps 1 to 4 for you. An `explain` block shows the same box, and with `suppress=True` the
+# notebook continues after the error:
+
+# %%
+with explain(suppress=True):
+    Tagger().to(device)(words.to(device))
+
+# %% [markdown]
+# The box guesses what you want, and outside this course there is no box. For an error from
+# somewhere else, paste its message into the next cell:
+
+# %%
+message = (
+    "Expected all tensors to be on the same device, but found at least two devices, cpu and "
+    "cuda:0! (when checking argument for argument mat1 in method wrapper_CUDA_addmm)"
+)
+explain(RuntimeError(message))
 
 # %% [markdown]
 # ## Summary
 #
-# - An operation takes all its tensors from one device. Apart from a few exceptions, torch does not
-#   copy between devices automatically, because such copies are slow.
+# Which line was wrong? Not the one that failed, but the one that created `positions`.
+#
+# - Read the last line, go up to your own line, print the devices, and fix the tensor where it was
+#   created: the batch with its labels in the loop, the network and the loss once before it, new
+#   tensors with `device=x.device`.
 # - The message names devices, sometimes an argument, and never your variable. It names a tensor
 #   that differs, which may not be the one to move.
-# - The most common exceptions: in arithmetic, a CPU tensor without dimensions; in square brackets,
-#   an index on the CPU.
-# - Move the network and the loss once, and every batch with its labels in the loop. Create new
-#   tensors with `device=x.device`.
+# - Exceptions: in arithmetic, a CPU tensor without dimensions; in square brackets, an index on the
+#   CPU.
 # - No error does not mean that the GPU is used: if nothing was moved, everything runs on the CPU.
 #
 # **To try:** run `torch.ones(3, 4, device=device) + torch.ones(3, 4)` in a new cell. Read the last

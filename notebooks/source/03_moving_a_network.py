@@ -47,8 +47,10 @@ device = lesson.start(seed=seed, practice=True)
 output = Path(output)
 
 # %% [markdown]
-# Without a GPU, `device` is a simulated GPU, as in lessons 01 and 02. Nothing in this lesson is
-# timed.
+# **Two lines look alike: `net.to(device)` moves a network, and `x.to(device)` leaves `x` where it
+# is. Why? And what stays behind when a network moves, so that its next training step fails?**
+#
+# Without a GPU, `device` is a simulated GPU. Nothing in this lesson is timed.
 #
 # ## A module has no device (6 minutes)
 #
@@ -319,8 +321,6 @@ standardize(photos)[0, :, 0, 0], standardize.mean.device
 # The assignment registers it, so that it is moved, saved and trained.
 #
 # ### Layers in a list
-#
-# **Think first:** how many parameters does `Tower` have?
 
 
 # %%
@@ -331,6 +331,8 @@ class Tower(nn.Module):
 
 
 # %% [markdown]
+# **Think first:** how many parameters does `Tower` have?
+#
 # <details><summary>Answer</summary>
 #
 # None. A module does not look into a Python list. These layers would not be moved, not be trained,
@@ -395,8 +397,9 @@ stages["after a step"] = where(layer, optimizer)
 stages["after a step"]
 
 # %% [markdown]
-# Now the layer moves. **Think first:** which of these six tensors will still be on the CPU after
-# `layer.to(device)`?
+# Now the layer moves.
+#
+# **Think first:** which of these six tensors will still be on the CPU after `layer.to(device)`?
 #
 # <details><summary>Answer</summary>
 #
@@ -663,7 +666,9 @@ device_of(reloaded)
 # ### A `state_dict` is not a copy
 #
 # You want to keep the best weights so far. The next cell stores `best = net.state_dict()`, and then
-# sets a bias to 7. **Think first:** does `best` keep the old values?
+# sets a bias to 7.
+#
+# **Think first:** does `best` keep the old values?
 #
 # <details><summary>Answer</summary>
 #
@@ -709,12 +714,12 @@ checkpoint["epoch"], where(optimizer).devices()
 # %% [markdown]
 # ## Summary
 #
+# - `net.to(device)`, `net.cuda()` and `net.cpu()` replace the data inside the network, and keep its
+#   parameter objects. A tensor has no inside: assign the result.
+# - Parameters, gradients and registered buffers move. Tensors in plain attributes, layers in Python
+#   lists and the optimizer's state stay behind.
 # - The data and the network must be on the same device.
 # - A module has no device; its tensors do, and `where(net)` lists them.
-# - `net.to(device)`, `net.cuda()` and `net.cpu()` move the network in place and keep its parameter
-#   objects. For a tensor, assign the result: `x = x.to(device)`.
-# - Parameters, gradients and registered buffers move. Tensors in plain attributes, layers in Python
-#   lists and the optimizer's state do not.
 # - Move the network first, and then create the optimizer.
 # - In `forward`, create tensors with `device=x.device`. Do not store a device in a module.
 # - Load with `map_location="cpu"`; `load_state_dict` copies the values to where the network is.

@@ -30,6 +30,10 @@
 # ---
 
 # %% [markdown]
+# **A T4 does 8.1 x 10^12 operations per second, your CPU perhaps a hundredth of that. How much
+# faster is a training step if you change three lines?** Guess now: the answer surprises most
+# people.
+#
 # ## Set up
 
 # %%
@@ -39,7 +43,7 @@ from pathlib import Path
 
 import torch
 from IPython.display import Markdown
-from torch import nn, optim, profiler
+from torch import nn, optim
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Subset
 from torch.utils.flop_counter import FlopCounterMode
@@ -47,11 +51,13 @@ from torchvision import transforms
 
 # %%
 import helpers
+import simulated_cuda
 from helpers import cifar10, lesson
 from helpers.devices import device_of
 from helpers.evaluation import Evaluation, evaluate
 from helpers.loaders import ResidentLoader
 from helpers.plots import classification as plots
+from helpers.plots.devices import plot_timelines
 from helpers.plots.style import show
 from helpers.torchvision_cifar10 import InMemoryCIFAR10
 from helpers.training import train
@@ -100,6 +106,12 @@ images.shape, images.dtype, labels.shape, labels.dtype
 #
 # **Think first:** how much memory do the training images take with one byte per number, and how
 # much as `float32`?
+#
+# <details><summary>Answer</summary>
+#
+# 50,000 · 3 · 32 · 32 numbers: 154 MB, and 614 MB as `float32`, if you train on CIFAR-10.
+#
+# </details>
 
 # %%
 f"{images.nbytes / 1e6:.1f} MB as uint8, {images.numel() * 4 / 1e6:.1f} MB as float32"
@@ -321,6 +333,12 @@ print(f"finished after {time.perf_counter() - started:.1f} s on {device}")
 #
 # **Think first:** a GPU has thousands of lanes. How much faster do you expect it to be in this
 # loop?
+#
+# <details><summary>Answer</summary>
+#
+# It depends on your CPU, but hardly faster, and often slower.
+#
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 print(f"first loop, on the CPU: {cpu_seconds_per_step * 1e3:.2f} ms per step")
@@ -328,8 +346,7 @@ print(f"second loop, on {device}: {seconds_per_step * 1e3:.2f} ms per step")
 if on_gpu:
     print(f"The GPU was {cpu_seconds_per_step / seconds_per_step:.2f} times as fast as the CPU.")
 else:
-    print("There is no GPU here: both loops did the same work on the CPU. Their times differ")
-    print("because other programs use the computer too.")
+    print("There is no GPU here: both loops did the same work on the CPU. A T4 is modelled below.")
 
 # %% [markdown]
 # On a GPU, the result is probably disappointing. [PyTorch's
@@ -342,13 +359,13 @@ with FlopCounterMode(display=False) as arithmetic:
 f"{arithmetic.get_total_flops() / 1e6:.1f} million floating-point operations for four images"
 
 # %% [markdown]
-# A T4 does up to [8.1
+# At the [8.1
 # TFLOP/s](https://www.nvidia.com/content/dam/en-zz/Solutions/Data-Center/tesla-t4/t4-tensor-core-datasheet-951643.pdf)
-# in `float32`, that is 8.1 x 10^12 operations per second. At that speed this arithmetic takes two
-# *microseconds*. But each layer, each gradient and the update of the weights run as separate
-# programs on the GPU, called *kernels*, and the CPU has to start each one: a *kernel launch*. One
-# launch takes [a few microseconds](https://developer.nvidia.com/blog/cuda-graphs/), and more
-# through Python and PyTorch.
+# of a T4, this arithmetic takes two *microseconds*. But each layer, each gradient and the update of
+# the weights run as separate programs on the GPU, called *kernels*, and the CPU has to start each
+# one: a *kernel launch*. One launch takes [a few
+# microseconds](https://developer.nvidia.com/blog/cuda-graphs/), and more through Python and
+# PyTorch.
 #
 # **Think first:** how many kernels does the *forward* pass need, if each operation of `forward`
 # except `flatten` needs at least one, and the loss two (log-softmax and a mean)?
@@ -362,28 +379,43 @@ f"{arithmetic.get_total_flops() / 1e6:.1f} million floating-point operations for
 #
 # The backward pass needs at least 23 more, because most layers have several gradients to compute:
 # those of the input, the weights, and the bias. The optimizer needs 3: it scales the momentum, adds
-# the gradients, and changes the weights, each for all parameters at once. That makes 39 in all. On
-# a GPU, the next cell counts the kernels of one step.
+# the gradients, and changes the weights, each for all parameters at once. That makes 39 in all. The
+# next cell models your own training step on a T4, with 4 and with 512 images.
 
-# %% tags=["nbval-ignore-output"]
-inputs, targets = next(iter(train_loader))
-inputs, targets = inputs.to(device), targets.to(device)
-if device.type == "cuda":
-    with profiler.profile(activities=[profiler.ProfilerActivity.CUDA]) as profile:
-        optimizer.zero_grad()
-        criterion(net(inputs), targets).backward()
-        optimizer.step()
-        torch.cuda.synchronize()
-    kernels = [e for e in profile.events() if e.device_type == torch.autograd.DeviceType.CUDA]
-    print(f"{len(kernels)} kernels and copies for one training step")
-else:
-    print("There is no CUDA GPU here, so there are no kernel launches to count.")
+
+# %%
+def training_step(inputs, targets):
+    inputs, targets = inputs.to("cuda"), targets.to("cuda")
+    optimizer.zero_grad()
+    loss = criterion(net(inputs), targets)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+modelled = {}
+for n in (4, 512):
+    batch = torch.zeros(n, 3, 32, 32), torch.zeros(n, dtype=torch.int64)
+    modelled[f"{n} images"] = simulated_cuda.estimate(training_step, *batch, gpu="T4")
+small, large = modelled.values()
+ratio = large.seconds / small.seconds
+plot_timelines(
+    modelled,
+    title=f"Modelled for a T4: 128 times more images take {ratio:.1f} times as long",
+)
+
+# %%
+print(f"4 images, modelled for a T4: {len(small.kernels)} kernels and {1e3 * small.seconds:.1f} ms")
+print(
+    f"the CPU launches for {1e3 * small.cpu_seconds:.1f} ms, the GPU works for "
+    f"{1e3 * small.gpu_seconds:.1f} ms: the limit is {small.limit}"
+)
 
 # %% [markdown]
-# At five microseconds each, forty launches take 200 microseconds, but the arithmetic takes only
-# two: most of the time, the GPU waits for the next kernel. It may also wait for the worker
-# processes. So the classic network and its batches are too small for a GPU. [Lesson
-# 05](05_when_the_gpu_wins.ipynb) makes them larger and removes the waiting.
+# With 4 images, the GPU waits for the next kernel most of the time; it may also wait for the worker
+# processes. That is the answer: the classic network and its batches are too small for a GPU.
+# [Lesson 05](05_when_the_gpu_wins.ipynb) makes them larger and removes the waiting. (The model's
+# CPU is that of [published measurements](../docs/the_clock.md), and yours may launch faster.)
 #
 # ## Save and reload (5 minutes)
 #
@@ -436,15 +468,16 @@ f"{sum(same)} of {len(same)} tensors equal the saved ones, on the chosen device"
 # %% [markdown]
 # ## How good is it? (8 minutes)
 #
-# Classify the test images on the device, without gradients. `net.eval()` switches layers such as
-# dropout and batch normalization to evaluation mode, and `net.train()` switches them back ([lesson
-# 03](03_moving_a_network.ipynb)). This network has no such layers, so the next cell does not call
-# `net.eval()`; other networks need it. In evaluation, the batch size does not change the accuracy,
-# and large batches need fewer kernel launches. The batches are prepared once and kept (123 MB).
+# Classify the test images on the device, without gradients. Call `net.eval()` before you evaluate:
+# it switches layers such as dropout and batch normalization to evaluation mode, and `net.train()`
+# switches them back ([lesson 03](03_moving_a_network.ipynb)). This network has no such layers, but
+# the next one may. In evaluation, the batch size does not change the accuracy, and large batches
+# need fewer kernel launches. The batches are prepared once and kept (123 MB).
 
 # %%
 test_batches = list(DataLoader(test_set, batch_size=500))
 correct = total = 0
+reloaded.eval()
 with torch.no_grad():
     for inputs, targets in test_batches:
         inputs, targets = inputs.to(device), targets.to(device)
@@ -480,6 +513,12 @@ def classic_per_class(net, loader):
 # %% [markdown]
 # **Think first:** `range(4)` is right for batches of four. How many of the test images does it
 # count with batches of 500?
+#
+# <details><summary>Answer</summary>
+#
+# Four of each 500, or 80 of 10,000.
+#
+# </details>
 
 # %%
 class_correct, class_total = classic_per_class(reloaded, test_batches)

@@ -675,7 +675,7 @@ f"{raw.nbytes / 1e6:.2f} MB as uint8, {normalize(raw).nbytes / 1e6:.2f} MB as fl
 # %%
 copies = records.published("transfers")
 print(copies["source"])
-for gpu, rate in copies["gigabytes_per_second"].items():
+for gpu, rate in copies["GB/s"]["CPU to GPU"].items():
     as_bytes, as_floats = (X.nbytes / rate / 1e6 for X in (raw, normalize(raw)))
     print(f"{gpu}, {rate} GB/s: {as_bytes:.2f} ms as uint8, {as_floats:.2f} ms as float32")
 

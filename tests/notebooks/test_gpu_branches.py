@@ -35,7 +35,6 @@ PARAMETERS = {
 }
 # Errors that only a simulated GPU raises, as it has neither kernels nor NCCL.
 EXPECTED = {
-    "notebooks/04_cifar10_on_gpu": "Not simulated: a profile of CUDA activity.",
     "notebooks/08_mixed_precision_and_profiling": "Not simulated: torch.cuda.make_graphed",
     "notebooks/09_more_than_one_gpu": "Not simulated: the NCCL backend.",
 }  # fmt: skip

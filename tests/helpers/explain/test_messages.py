@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from helpers.explain import explain
 from helpers.explain.diagnosis import recognize
 
 # Messages that the record of CUDA's behavior does not have.
@@ -71,3 +72,28 @@ def test_devices_and_different_dtypes_are_read_from_the_text():
 def test_out_of_memory_is_recognized_by_its_type_and_an_interrupt_is_not():
     assert recognize(torch.OutOfMemoryError("no room"))[0].name == "memory"
     assert recognize(KeyboardInterrupt("CUDA error: out of memory")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (
+            "Expected all tensors to be on the same device, but got target is on cpu, different "
+            "from other tensors on cuda:0 (when checking argument in method "
+            "wrapper_CUDA_nll_loss_forward)",
+            ("target", "is on cpu: it is the labels"),
+        ),
+        (
+            "Expected all tensors to be on the same device, but found at least two devices, cpu "
+            "and cuda:0! (when checking argument for argument mat1 in method wrapper_CUDA_addmm)",
+            ("mat1", "is on cuda:0: it is the input of a linear layer"),
+        ),
+        (
+            "Expected all tensors to be on the same device, but got other is on cpu, different "
+            "from other tensors on cuda:0 (when checking argument in method wrapper_CUDA_op)",
+            ("other", "is on cpu: it is an argument of op"),
+        ),
+    ],
+)
+def test_pasted_message_is_explained_by_its_argument(text, place):
+    assert explain(RuntimeError(text)).places == (place,)
