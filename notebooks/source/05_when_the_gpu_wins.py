@@ -399,8 +399,8 @@ layers |= {"LayerNorm": torch.nn.LayerNorm(400), "GELU": torch.nn.GELU()}
 print("T4, modelled: 320 GB/s and 8.1 TFLOP/s in fp32 at the peak")
 for name, layer in layers.items():
     for size in (4, 4096):
-        x = torch.zeros(size, 6, 14, 14) if name == "convolution" else torch.zeros(size, 400)
-        cost = simulated_cuda.estimate(layer, x, gpu="T4")
+        shape = (400,) if name in ("linear", "LayerNorm") else (6, 14, 14)
+        cost = simulated_cuda.estimate(layer, torch.zeros(size, *shape), gpu="T4")
         moved = sum(kernel.work.bytes for kernel in cost.kernels) / cost.seconds / 1e9
         print(
             f"{name:12s}{size:5d} images: {1e6 * cost.seconds:5.0f} µs, {moved:4.0f} GB/s, "
