@@ -747,8 +747,8 @@ show(
         source="modelled with simulated_cuda.estimate; published: see the credits",
         text="{:.0f}".format,
     ),
-    alt="Modelled and published model FLOP utilization of GPT-NeoX 20B, Llama 3 8B and Llama 3 70B "
-    "on A100s, and of Llama 3 405B on 8,192 and 16,384 H100s.",
+    alt="Modelled and published model FLOP utilization of GPT-NeoX 20B, Llama 3 8B and 70B on "
+    "A100s, and of Llama 3 405B on 8,192 and 16,384 H100s.",
 )
 
 # %% [markdown]
