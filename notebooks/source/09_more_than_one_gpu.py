@@ -769,8 +769,8 @@ show(
 #   memory, time and MFU before you rent.
 #
 # **To try:** copy `deadlock.py` to the folder `output`, move `all_reduce` and `print` out of the
-# first `if`, and call `torchrun("--nproc-per-node 2", output / "deadlock.py")`. Which number do both
-# processes print? (The second part still reports the missing process.)
+# first `if`, and call `torchrun("--nproc-per-node 2", output / "deadlock.py")`. Which number do
+# both processes print? (The second part still reports the missing process.)
 #
 # <details><summary>Answer</summary>
 #
