@@ -674,11 +674,9 @@ def forward_and_backward(net, x):
 
 
 # %%
-def plan(shape, parameters, layers, tokens, gpu, gpus, sequences, *, tensor=1, pipeline=1, micro=1,
-         rounds=1, recompute=True, link=300e9):  # fmt: skip
+def through_all_layers(shape, layers, tokens, gpu, *, tensor, micro, recompute, link):
+    """Return the seconds for one microbatch, divided among `tensor` GPUs, and the card."""
     width, vocabulary = shape[0], shape[4]
-    data = gpus // (tensor * pipeline)  # groups that see different sequences
-    batches = sequences // (data * micro)  # microbatches per step and group
     with torch.device("meta"):
         nets = Layer(*shape[:4], tensor), nn.Linear(width, vocabulary // tensor, bias=False)
         x = torch.zeros(micro, tokens, width, dtype=torch.bfloat16, requires_grad=True)
@@ -687,14 +685,25 @@ def plan(shape, parameters, layers, tokens, gpu, gpus, sequences, *, tensor=1, p
     )
     exchange = 4 * 2 * (tensor - 1) / tensor * x.nbytes / link  # tensor parallel: 4 all-reduces
     repeated = 4 / 3 if recompute else 1  # the backward pass computes the forward pass again
-    stage = (layers * (layer.seconds * repeated + exchange) + scores.seconds) / pipeline
-    step = stage * (batches + (pipeline - 1) / rounds)  # at the ends, the pipeline waits
-    kept = (2 if recompute else 34) * x.numel() / tensor * layers / pipeline
+    return layers * (layer.seconds * repeated + exchange) + scores.seconds, layer.card
+
+
+# %%
+def plan(model, gpu, gpus, sequences, *, tensor=1, pipeline=1, micro=1, rounds=1, recompute=True,
+         link=300e9):  # fmt: skip
+    """Return gigabytes per GPU, seconds per step, and the MFU."""
+    shape, parameters, layers, tokens = model
+    data = gpus // (tensor * pipeline)  # groups that see different sequences
+    batches = sequences // (data * micro)  # microbatches per step and group
+    layout = {"tensor": tensor, "micro": micro, "recompute": recompute, "link": link}
+    seconds, card = through_all_layers(shape, layers, tokens, gpu, **layout)
+    # At the ends of a step, the pipeline waits.
+    step = seconds / pipeline * (batches + (pipeline - 1) / rounds)
+    kept = (2 if recompute else 34) * micro * tokens * shape[0] / tensor * layers / pipeline
     states = 16 * parameters / (tensor * pipeline * data)  # sharded: FSDP
-    flops = (6 * parameters + 12 * layers * width * tokens) * sequences * tokens
-    peak = 1e12 * layer.card.peak_tflops("bf16")
+    flops = (6 * parameters + 12 * layers * shape[0] * tokens) * sequences * tokens
     memory = (states + kept * min(batches, pipeline)) / 1e9
-    return memory, step, flops / (gpus * step * peak)
+    return memory, step, flops / (gpus * step * 1e12 * card.peak_tflops("bf16"))
 
 
 # %% [markdown]
@@ -731,9 +740,11 @@ clusters = [  # GPUs, sequences per step, and the published MFU
     ("Llama 3 405B", "H100 SXM", 8192, 2048, large, 0.43),
     ("Llama 3 405B", "H100 SXM", 16384, 2048, large, 0.41),
 ]
+
+# %%
 mfu = {"modelled": {}, "published": {}}
 for name, gpu, gpus, sequences, layout, known in clusters:
-    memory, step, found = plan(*models[name], gpu, gpus, sequences, **layout)
+    memory, step, found = plan(models[name], gpu, gpus, sequences, **layout)
     print(f"{name:13s} {gpus:6,} x {gpu:14s}{memory:3.0f} GB per GPU, {step:4.1f} s per step")
     for kind, value in (("modelled", found), ("published", known)):
         mfu[kind][f"{name}\n{gpus:,} {gpu[:4]}"] = 100 * value
