@@ -118,8 +118,8 @@ def set_up_device(args: argparse.Namespace) -> torch.device:
     if device.type == "cuda":
         if args.precision == "bf16" and torch.cuda.get_device_capability(device) < (8, 0):
             raise ValueError("this GPU has no bf16 arithmetic (a T4 has none): use fp16 or fp32.")
-        # By default, convolutions use TF32 and products do not.
-        torch.backends.fp32_precision = "ieee" if args.precision == "fp32" else "tf32"
+        torch.set_float32_matmul_precision("highest" if args.precision == "fp32" else "high")
+        torch.backends.cudnn.allow_tf32 = args.precision != "fp32"  # True by default
     elif device.type == "cpu" and args.batch_size <= 16:
         torch.set_num_threads(1)  # too little work to share: threads would wait for each other
     return device

@@ -355,8 +355,8 @@ for length in (256, 512, 1024, 2048):
 #
 # <details><summary>Answer</summary>
 #
-# Early in the backward pass: all activations are there, and the first gradients of activations
-# come on top. Then each layer's activations are freed as soon as its gradients are computed.
+# Early in the backward pass: all activations are there, and the gradients of the logits come on
+# top. Then each layer's activations are freed as soon as its gradients are computed.
 #
 # </details>
 
@@ -367,7 +367,7 @@ optimizer = torch.optim.AdamW(groups(net.parameters()))
 loss_of(net, tokens[:1]).backward()
 optimizer.step()  # creates the states
 optimizer.zero_grad()
-losses = []
+tokens, losses = make_batch(4), []
 
 samples = record_memory(
     {
@@ -394,18 +394,18 @@ torch.cuda.reset_peak_memory_stats()
 # %% [markdown]
 # ## Out of memory (7 minutes)
 #
-# Now train with AdamW and batches of 11 sequences. A step also *clips* the gradients: if their norm
+# Now train with AdamW and batches of 8 sequences. A step also *clips* the gradients: if their norm
 # is larger than 1, they are scaled down to 1, so that one bad batch does little harm.
 #
-# **Think first:** on a GPU of 1024 MiB, does the first step work? Does the second? (The logits of
-# 11 sequences take 11 · 256 · 2<sup>15</sup> · 4 bytes, 352 MiB.)
+# **Think first:** on a GPU of 1024 MiB, does the first step work? Does the second? (The logits of 8
+# sequences take 8 · 256 · 2<sup>15</sup> · 4 bytes, 256 MiB. Cross-entropy keeps as much, and its
+# backward pass needs two more tensors of this size.)
 #
 # <details><summary>Answer</summary>
 #
-# Weights take 44 MiB. Four blocks keep 11 · 16 MiB, 176 MiB, and cross-entropy keeps 352 MiB; its
-# gradient takes 352 more: about 930 MiB. In the first step there are no states, so this fits. In
-# the second step, AdamW's 88 MiB are there too. A program that completes its first step can still
-# run out of memory in the second one.
+# Weights take 44 MiB, the blocks keep 8 · 16 MiB, and cross-entropy takes 768 MiB: 940 MiB. In the
+# first step there are no states, so this fits. In the second step, AdamW's 88 MiB are there too. A
+# program that completes its first step can still run out of memory in the second one.
 #
 # </details>
 
@@ -419,7 +419,7 @@ def training_step(net, optimizer, tokens):
 
 
 before = torch.cuda.memory_allocated()
-tokens = make_batch(11)
+tokens = make_batch(8)
 net = GPT().to(device)
 optimizer = torch.optim.AdamW(groups(net.parameters()))
 for step in (1, 2):
@@ -492,8 +492,8 @@ peaks  # None: out of memory
 # and a small batch may not keep a GPU busy ([lesson 05](05_when_the_gpu_wins.ipynb)).
 
 # %%
-peaks["batch of 5"] = peak_of(
-    lambda net, optimizer, tokens: training_step(net, optimizer, tokens[:5])
+peaks["batch of 4"] = peak_of(
+    lambda net, optimizer, tokens: training_step(net, optimizer, tokens[:4])
 )
 
 # %% [markdown]
@@ -820,7 +820,7 @@ for what, each in bytes_per_parameter.items():
 #    `make_optimizer=lambda parameters: torch.optim.AdamW(parameters, fused=True)`. Why does it
 #    differ from the peak with `torch.optim.AdamW(parameters)`? (Do not compare with `fused=False`,
 #    which also turns off `foreach`.)
-# 2. Set `tokens = make_batch(8)`, and checkpoint all four blocks together, as one function. Why is
+# 2. Set `tokens = make_batch(6)`, and checkpoint all four blocks together, as one function. Why is
 #    the peak not lower than with each block on its own?
 #
 # <details><summary>Answers</summary>
