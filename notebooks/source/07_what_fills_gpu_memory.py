@@ -379,10 +379,11 @@ samples = record_memory(
 figures.plot_timeline(samples, title=f"Memory is highest early in the backward pass ({how})")
 
 # %% [markdown]
-# The curve starts with the weights and the states. The last jump of the backward pass is the
-# gradient of the embedding. In the optimizer's step, memory rises once more: on CUDA, Adam
+# The curve starts with the weights and the states. The peak is the gradient of the logits. The last
+# jump of the backward pass is the embedding's gradient, which is added to the one from the logits,
+# because the weight is used twice. In the optimizer's step, memory rises once more: on CUDA, AdamW
 # processes all parameters together (`foreach`), with temporary tensors as large as the weights.
-# `Adam(..., fused=True)` needs none.
+# `AdamW(..., fused=True)` needs none.
 #
 # The *peak* is what has to fit. `torch.cuda.max_memory_allocated()` returns it, since the start of
 # the program or since `reset_peak_memory_stats()`.
@@ -450,9 +451,9 @@ for sentence in message.split(". "):
 # - `is reserved by PyTorch but unallocated`: memory that PyTorch keeps for reuse. If it is large,
 #   the memory is fragmented: see below.
 #
-# Here nearly all allowed memory is allocated: the tensors themselves are too large together. After
-# the error is caught, the failed step's tensors are freed, because no variable holds them. The
-# weights and the states stay:
+# Here 777 MiB are allocated and 256 more are needed: the tensors themselves are too large together.
+# After the error is caught, the failed step's tensors are freed, because no variable holds them.
+# The weights and the states stay:
 
 # %%
 net_and_states = 3 * predicted
@@ -587,15 +588,15 @@ peaks["autocast"] = peak_of(autocast_step)
 f"autocast: {'out of memory' if peaks['autocast'] is None else 'fits'}"
 
 # %% [markdown]
-# **Think first:** mixed precision (`autocast`) does not fit here. Which activations does it halve,
-# and which not?
+# **Think first:** mixed precision (`autocast`) saves little here. Which tensors does it halve, and
+# which not?
 #
 # <details><summary>Answer</summary>
 #
-# The input of each `Linear` and the output of each `ReLU` are kept in `bfloat16`. But `LayerNorm`
-# computes in `float32`, so a third tensor of each block is kept: a `float32` copy of its input. In
-# total, as many bytes as before, and 16-bit copies of the weights. Where convolutions, `ReLU` and
-# `BatchNorm` follow each other, autocast keeps nearly half of the bytes.
+# Linear layers, GELU and attention keep 16-bit numbers. But `LayerNorm` and cross-entropy compute
+# in `float32`: the logits exist in 16 bits, and then three more times in 32 bits. And autocast
+# keeps 16-bit copies of the weights. Where convolutions, `ReLU` and `BatchNorm` follow each other,
+# it keeps nearly half of the bytes.
 #
 # </details>
 
