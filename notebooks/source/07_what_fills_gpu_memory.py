@@ -9,6 +9,7 @@
 #     minutes: 60
 #     objectives:
 #       - predict and measure the bytes of weights, gradients, optimizer states and activations
+#       - say why attention needs memory quadratic in the length, and what SDPA changes
 #       - draw the memory of one training step over time
 #       - read an out-of-memory message number by number
 #       - make training fit, and know each way's cost
@@ -40,7 +41,6 @@
 # ## Set up
 
 # %%
-from functools import partial
 from itertools import pairwise
 
 import torch
@@ -114,8 +114,11 @@ class GPT(nn.Module):
     def features(self, tokens):
         x = self.embedding(tokens) + self.positions.weight[: tokens.shape[1]]
         for block in self.blocks:
-            x = block(x)
+            x = self.apply_block(block, x)
         return self.norm(x)
+
+    def apply_block(self, block, x):
+        return block(x)
 
     def forward(self, tokens):
         return F.linear(self.features(tokens), self.embedding.weight)
@@ -528,11 +531,9 @@ peaks["accumulation"] = peak_of(accumulating_step)
 
 # %%
 class CheckpointedGPT(GPT):
-    def __init__(self):
-        super().__init__()
-        for block in self.blocks:
-            # PyTorch recommends use_reentrant=False, which also works if x needs no gradient.
-            block.forward = partial(checkpoint, block.forward, use_reentrant=False)
+    def apply_block(self, block, x):
+        # PyTorch recommends use_reentrant=False, which also works if x needs no gradient.
+        return checkpoint(block, x, use_reentrant=False)
 
 
 peaks["checkpointing"] = peak_of(training_step, network=CheckpointedGPT)
@@ -585,7 +586,6 @@ def autocast_step(net, optimizer, tokens):
 
 
 peaks["autocast"] = peak_of(autocast_step)
-f"autocast: {'out of memory' if peaks['autocast'] is None else 'fits'}"
 
 # %% [markdown]
 # **Think first:** mixed precision (`autocast`) saves little here. Which tensors does it halve, and
@@ -675,7 +675,7 @@ for name, step, network in (
         step, net, OPTIMIZERS["AdamW"][0](net.parameters()), tokens, gpu="A100 SXM 80GB"
     )
     speed = len(tokens) * LENGTH / cost.seconds
-    print(f"{name:14}{speed:8,.0f} tokens/s on an A100, modelled; MFU {cost.mfu:.0%}")
+    print(f"{name:14}{speed:8,.0f} tokens per second on an A100, modelled")
 
 # %% [markdown]
 # ## Cache, fragments and leaks (7 minutes)

@@ -268,7 +268,7 @@ show_program("all_reduce.py")
 #
 # <details><summary>Answer</summary>
 #
-# Both print the same. After `all_reduce`, each has the sum of [1, 2, 3] and [10, 20, 30]. After
+# After `all_reduce`, each has the sum of [1, 2, 3] and [10, 20, 30]. After
 # `broadcast`, each has the weights of rank 0.
 #
 # </details>
@@ -322,7 +322,7 @@ show_program("ddp.py")
 torchrun("--nproc-per-node 2", programs / "ddp.py", "--batch-size 8 --output", output / "ddp.pt")
 
 # %% [markdown]
-# The weights agree, and the losses differ: each is that of the process's own examples.
+# The weights agree; each loss is that of the process's own examples.
 #
 # **Think first:** only rank 0 saves. Why not both?
 #
@@ -469,8 +469,8 @@ torchrun("--nproc-per-node 2 --max-restarts 1", programs / "restart.py", checkpo
 #
 # ## Two machines (2 minutes)
 #
-# On several machines, you start `torchrun` once on each, with the address of machine 0 and its
-# own `--node-rank`. Here both launchers run on this machine, with an empty `CUDA_VISIBLE_DEVICES`
+# On several machines, start `torchrun` once on each, with the address of machine 0 and its own
+# `--node-rank`. Here both launchers run on this machine, with an empty `CUDA_VISIBLE_DEVICES`
 # that hides its GPUs: otherwise both processes would use GPU 0, which NCCL refuses.
 
 # %%
