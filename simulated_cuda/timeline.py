@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
@@ -24,7 +24,7 @@ class Timeline:
         title: the finding, as one sentence.
     """
 
-    spans: Sequence[Span]
+    spans: Sequence[Span] = field(repr=False)
     title: str
 
     def trace(self) -> dict[str, list[dict]]:

@@ -121,7 +121,7 @@ def product(
     """Return the work of a batch of matrix products; `extra` counts further bytes."""
     batch, m, n, k = dims
     size = batch * (m * k + k * n + m * n) * dtype.itemsize
-    tf32 = torch.backends.cuda.matmul.allow_tf32
+    tf32 = torch.backends.cuda.matmul.fp32_precision == "tf32"
     precision = precision_of(dtype, tf32)
     family = "batched" if batch > 1 else "product"
     return Work(family, size + extra, 2 * batch * m * n * k, precision, dims, name)

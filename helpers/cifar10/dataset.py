@@ -24,7 +24,7 @@ OFFICIAL_BATCHES = {
 }
 
 
-class DataError(Exception):
+class DataError(ValueError):
     """The requested images are not available; the message gives the reason and a fix."""
 
 

@@ -10,6 +10,7 @@
 #     objectives:
 #       - time code on a GPU correctly, and say when two times are the same
 #       - explain why a GPU needs large batches and wide layers to be faster than a CPU
+#       - decide whether launches, memory or arithmetic limit an operation, and what would help
 #       - find the part of a training step that takes the time
 #       - feed a network so that it does not wait for data
 #       - distinguish images per second from time to accuracy
@@ -46,6 +47,7 @@ import torch
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
+import simulated_cuda
 from helpers import cifar10, lesson, records, timing
 from helpers.devices import describe_device
 from helpers.loaders import ResidentLoader, normalize
@@ -134,10 +136,33 @@ print(*(f"{1e3 * seconds_taken:.1f}" for seconds_taken in times), "ms")
 # an algorithm for each convolution and allocates memory. On a CPU this may be little; on a GPU it
 # is often longer than all other calls together.
 #
-# **The clock does not wait for the GPU.** A call returns as soon as the work is in a *queue*, so
-# you measure the kernel launches, not the kernels. Before you read the clock, call
-# `torch.accelerator.synchronize()`, which is like `torch.cuda.synchronize()` but works on any kind
-# of GPU: it waits until the queue is empty. On a CPU a call returns when it is done.
+# **The clock does not wait for the GPU.** On a CPU, a call returns when it is done. On a GPU, it
+# returns as soon as the work is in a *queue*. `simulated_cuda.estimate` models how long a function
+# takes on a GPU that you do not have: it runs the function on shapes alone, and computes the time
+# of each kernel with a formula that was fitted to published measurements ([how, and how wrong it
+# is](../docs/the_clock.md)). Here is a T4 with 512 images:
+
+# %%
+many_images = torch.zeros(512, 3, 32, 32)
+
+
+@torch.no_grad()
+def forward_and_wait():
+    net(many_images)
+    torch.cuda.synchronize()  # waits until the queue is empty
+
+
+queue = simulated_cuda.estimate(forward_and_wait, gpu="T4")
+launched, done = 1e3 * queue.cpu_seconds, 1e3 * queue.seconds
+print(
+    f"T4, modelled: the call returns after {launched:.1f} ms, the GPU is done after {done:.1f} ms"
+)
+queue.timeline()
+
+# %% [markdown]
+# A stopwatch around `net(many_images)` shows the first number: the kernel launches, not the
+# kernels. Before you read the clock, call `torch.accelerator.synchronize()`, which is like
+# `torch.cuda.synchronize()` but works on any kind of GPU.
 #
 # `timing.measure` calls the function first without timing it, waits for the device, repeats, and
 # returns the median and the *interquartile range* (IQR), the width of the range with the middle
@@ -342,6 +367,94 @@ show(
 # added layers compute less efficiently. Width suits a GPU: one large product instead of a small
 # one. Depth suits it less: each layer adds kernel launches, and waits for the layer before it.
 #
+# ## What limits the GPU? (8 minutes)
+#
+# Ask this before every optimization, because each limit needs another remedy.
+#
+# | limit | how you recognize it | what helps |
+# |---|---|---|
+# | **launches** | launching takes longer than running | larger batches, fused kernels |
+# | **memory** | bytes per second are near the bandwidth | fewer bits per number, fused kernels |
+# | **compute** | operations per second are near the peak | tensor cores, less arithmetic |
+# | **copies** | the GPU waits for images from the CPU | pinned memory, fewer bytes, workers |
+#
+# The operations per second of products and convolutions, divided by the peak of the data sheet, are
+# the *model FLOP utilization* (MFU). Large language models train with an MFU of 30 to 50 %.
+#
+# **Think first:** take the second convolution and the first linear layer of the classic network,
+# and LayerNorm and GELU, two operations of transformers, on a T4. What limits each with 4 images,
+# and with 4,096?
+#
+# <details><summary>Answer</summary>
+#
+# With 4 images, launches: each kernel takes less time than the 58 µs that the CPU needs to launch
+# it. (A faster CPU needs 10 to 20 µs.) With 4,096, arithmetic limits the convolution and the linear
+# layer, and memory limits the other two, which do a few operations per number.
+#
+# </details>
+
+# %%
+layers = {"convolution": ClassicNet().conv2, "linear": ClassicNet().fc1}
+layers |= {"LayerNorm": torch.nn.LayerNorm(400), "GELU": torch.nn.GELU()}
+print("T4, modelled: 320 GB/s and 8.1 TFLOP/s in fp32 at the peak")
+for name, layer in layers.items():
+    for size in (4, 4096):
+        shape = (400,) if name in ("linear", "LayerNorm") else (6, 14, 14)
+        cost = simulated_cuda.estimate(layer, torch.zeros(size, *shape), gpu="T4")
+        moved = sum(kernel.work.bytes for kernel in cost.kernels) / cost.seconds / 1e9
+        print(
+            f"{name:12s}{size:5d} images: {1e6 * cost.seconds:5.0f} µs, {moved:4.0f} GB/s, "
+            f"MFU {cost.mfu:4.0%}, limited by {cost.limit}"
+        )
+
+# %% [markdown]
+# "Limited by compute" does not mean that the peak is reached: small products fill only part of the
+# T4's 40 multiprocessors. Six and sixteen channels are not even multiples of 8, which tensor cores
+# need. Now the whole training step, on a GPU of 2018 and one of 2022:
+
+
+# %%
+def classic_step(net, optimizer, inputs, targets):
+    optimizer.zero_grad()
+    F.cross_entropy(net(inputs), targets).backward()
+    optimizer.step()
+
+
+def modelled_step(width, batch_size, gpu):
+    net = ScaledClassicNet(width)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9)
+    batch = torch.zeros(batch_size, 3, 32, 32), torch.zeros(batch_size, dtype=torch.int64)
+    return simulated_cuda.estimate(classic_step, net, optimizer, *batch, gpu=gpu)
+
+
+costs = {
+    f"width {width}, batch {size:,}": {
+        gpu: modelled_step(width, size, gpu) for gpu in ("T4", "H100")
+    }
+    for width, size in ((1, 4), (1, 512), (8, 512), (8, 4096))
+}
+for name, by_gpu in costs.items():
+    print(f"{name:20s}", *(f"{gpu}: MFU {c.mfu:5.1%}, {c.limit:9s}" for gpu, c in by_gpu.items()))
+
+# %%
+times = {gpu: {name: 1e3 * by[gpu].seconds for name, by in costs.items()} for gpu in ("T4", "H100")}
+show(
+    plots.plot_groups(
+        times,
+        "time of a training step [ms]",
+        title="With little work, a faster GPU does not help: the CPU launches at the same speed",
+        source="modelled with simulated_cuda.estimate, 58 µs per launch",
+        text="{:,.1f}".format,
+    ),
+    alt="Modelled time of a training step on a T4 and an H100 for four settings: equal with "
+    "batches of 4, where launches are the limit; with width 8 and 4,096 images, the H100 is many "
+    "times as fast.",
+)
+
+# %% [markdown]
+# On your own GPU, the same question has the same answers: time the step at two batch sizes. If the
+# times are equal, launches are the limit. If not, compare the MFU with the table.
+#
 # ## Where a step's time goes (8 minutes)
 #
 # Find out what is slow before you make anything faster. `torch.profiler` logs when each operation
@@ -477,9 +590,15 @@ show(
 # %% [markdown]
 # This figure times the *loaders alone*. A training step also computes, so it gains far less.
 #
-# If the data does not fit on the device, keep the workers, set `pin_memory=True` and
-# `persistent_workers=True`, which keeps the worker processes for the next epoch, and decode the
-# image files once, before training.
+# If the data does not fit on the device, every batch has to be copied. Then:
+#
+# - keep the workers, with `persistent_workers=True` for the next epoch; `prefetch_factor` is the
+#   number of batches that each prepares ahead (2 by default);
+# - set `pin_memory=True` and copy with `non_blocking=True` ([lesson
+#   01](01_tensors_and_devices.ipynb)): only then can a copy on another *stream* (queue of the GPU)
+#   overlap with computation;
+# - decode the image files once, before training; copy bytes, and convert them to floats on the
+#   device: 512 images are 1.6 MB as uint8 and 6.3 MB as float32;
 #
 # ## The learning rate of a larger batch (8 minutes)
 #
@@ -651,33 +770,6 @@ for kind in ("cuda", "cpu"):
 # The order matters. In the CPU's recording of November 2026, *one thread* alone makes the classic
 # script 1.4 times as fast; on top of resident data and the large batch, training slows down to 0.6
 # of its speed. So find the part that takes the time, fix it, and measure again.
-#
-# ## Copies to the GPU (4 minutes)
-#
-# If the data does not fit on the GPU, every batch has to be copied. [Lesson
-# 01](01_tensors_and_devices.ipynb) shows pinned memory and `non_blocking=True`. Two more things
-# matter.
-#
-# **Overlap.** A copy and a computation run at the same time only on different *streams* (queues of
-# the GPU), and if the memory is pinned.
-#
-# **Fewer bytes.** Copy bytes, and convert them to floats on the device. 512 images, before and
-# after they are normalized:
-
-# %%
-raw = images[:512]
-f"{raw.nbytes / 1e6:.2f} MB as uint8, {normalize(raw).nbytes / 1e6:.2f} MB as float32"
-
-# %% [markdown]
-# A quarter of the bytes takes a quarter of the time. With published rates of copies from pinned
-# memory (measured by CUDA's sample `bandwidthTest`), the times of this batch are:
-
-# %%
-copies = records.published("transfers")
-print(copies["source"])
-for gpu, rate in copies["GB/s"]["CPU to GPU"].items():
-    as_bytes, as_floats = (X.nbytes / rate / 1e6 for X in (raw, normalize(raw)))
-    print(f"{gpu}, {rate} GB/s: {as_bytes:.2f} ms as uint8, {as_floats:.2f} ms as float32")
 
 # %% tags=["nbval-ignore-output"]
 lesson.report(
@@ -695,6 +787,7 @@ lesson.report(
 # - Warm up, wait for the device, repeat, alternate. A difference within the spread is not a
 #   difference.
 # - A GPU wins when there is enough to do at once: large batches, wide layers.
+# - Launches, memory, compute or copies: find the limit before you choose a remedy.
 # - Find out where the time goes first. The effect of a change depends on the changes before it.
 # - A larger batch needs a larger learning rate, and still makes fewer updates: compare time to
 #   accuracy, not images per second.

@@ -9,6 +9,7 @@
 #     minutes: 60
 #     objectives:
 #       - predict and measure the bytes of weights, gradients, optimizer states and activations
+#       - say why attention needs memory quadratic in the length, and what SDPA changes
 #       - draw the memory of one training step over time
 #       - read an out-of-memory message number by number
 #       - make training fit, and know each way's cost
@@ -73,47 +74,75 @@ how = "simulated" if simulated_cuda.is_enabled() else "measured"  # for the titl
 #
 # ## Weights (5 minutes)
 #
-# Here is a network that sorts texts into ten topics. A text is a sequence of 256 *tokens*, which
-# are numbers below 2<sup>18</sup> that stand for words. The embedding is a table with a row of 128
-# numbers for each token. Five blocks follow, and then the mean over the tokens.
+# Here is a small GPT, a language model: for each *token*, a number below 2<sup>15</sup> that stands
+# for a piece of a word, it predicts the next one. The embedding is a table with a row of 256
+# numbers for each token. Blocks follow; in each, *attention* mixes the tokens of a sequence with
+# those before them, and two linear layers transform each token. The last product compares the
+# result with every row of the embedding: a score for each possible next token (a *logit*).
 
 # %%
-TOKENS, WIDTH, TOPICS = 2**18, 128, 10
+TOKENS, WIDTH, HEADS, LENGTH = 2**15, 256, 4, 256
 
 
-class TextNet(nn.Module):
+class Block(nn.Module):
     def __init__(self):
         super().__init__()
+        self.norm_1, self.norm_2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.qkv = nn.Linear(WIDTH, 3 * WIDTH, bias=False)
+        self.out = nn.Linear(WIDTH, WIDTH, bias=False)
+        self.up = nn.Linear(WIDTH, 4 * WIDTH, bias=False)
+        self.gelu = nn.GELU()
+        self.down = nn.Linear(4 * WIDTH, WIDTH, bias=False)
+
+    def forward(self, x):
+        qkv = self.qkv(self.norm_1(x)).unflatten(-1, (3, HEADS, -1))
+        queries, keys, values = qkv.permute(2, 0, 3, 1, 4)
+        mixed = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+        x = x + self.out(mixed.transpose(1, 2).flatten(2))
+        return x + self.down(self.gelu(self.up(self.norm_2(x))))
+
+
+# %%
+class GPT(nn.Module):
+    def __init__(self, blocks=4):
+        super().__init__()
         self.embedding = nn.Embedding(TOKENS, WIDTH)
-        self.blocks = nn.ModuleList(
-            nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.LayerNorm(WIDTH)) for _ in range(5)
-        )
-        self.out = nn.Linear(WIDTH, TOPICS)
+        self.positions = nn.Embedding(LENGTH, WIDTH)
+        self.blocks = nn.ModuleList(Block() for _ in range(blocks))
+        self.norm = nn.LayerNorm(WIDTH)
+
+    def features(self, tokens):
+        x = self.embedding(tokens) + self.positions.weight[: tokens.shape[1]]
+        for block in self.blocks:
+            x = self.apply_block(block, x)
+        return self.norm(x)
+
+    def apply_block(self, block, x):
+        return block(x)
 
     def forward(self, tokens):
-        x = self.embedding(tokens)
-        for block in self.blocks:
-            x = block(x)
-        return self.out(x.mean(dim=1))
+        return F.linear(self.features(tokens), self.embedding.weight)
 
 
-def make_batch(texts):
-    tokens = torch.randint(TOKENS, (texts, 256), device=device)
-    return tokens, torch.randint(TOPICS, (texts,), device=device)
+def loss_of(net, tokens):
+    return F.cross_entropy(net(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+
+
+def make_batch(sequences):
+    return torch.randint(TOKENS, (sequences, LENGTH + 1), device=device)
 
 
 # %% [markdown]
 # A `float32` number takes 4 bytes, and PyTorch allocates GPU memory in multiples of 512 bytes, as
 # [lesson 01](01_tensors_and_devices.ipynb) shows. `allocated_size` rounds up to such a multiple.
 #
-# **Think first:** how many MiB (2<sup>20</sup> bytes) does the embedding take? And how many bytes
-# does `self.out` take?
+# **Think first:** how many MiB (2<sup>20</sup> bytes) do the embedding and the linear layers of a
+# block take?
 #
 # <details><summary>Answer</summary>
 #
-# The embedding has 2<sup>18</sup> · 2<sup>7</sup> numbers of 2<sup>2</sup> bytes: 2<sup>27</sup>
-# bytes, which is 128 MiB. `self.out` has a weight of 10 · 128 · 4 = 5,120 bytes, a multiple of 512,
-# and a bias of 10 · 4 = 40 bytes, for which 512 are allocated: 5,632 bytes.
+# The embedding has 2<sup>15</sup> · 2<sup>8</sup> numbers of 2<sup>2</sup> bytes: 2<sup>25</sup>
+# bytes, which is 32 MiB. A block has (3 + 1 + 4 + 4) · 256 · 256 numbers: 3 MiB.
 #
 # </details>
 #
@@ -121,7 +150,7 @@ def make_batch(texts):
 # now. It works the same on a real and on a simulated GPU.
 
 # %%
-net = TextNet()
+net = GPT()
 predicted = sum(allocated_size(parameter.nbytes) for parameter in net.parameters())
 
 before = torch.cuda.memory_allocated()
@@ -143,32 +172,42 @@ torch.cuda.memory_allocated() - before
 # |---|---|
 # | SGD | none |
 # | SGD with momentum | 1, the momentum buffer |
-# | Adam, AdamW | 2, the running means of the gradient and of its square |
+# | AdamW | 2, the running means of the gradient and of its square |
+#
+# AdamW also shrinks weights a little in each step (*weight decay*). Usually only matrices are
+# decayed, not norms and biases, so the parameters are divided into two `groups`.
 #
 # **Think first:** call the bytes of the weights *w*. How many bytes are on the GPU after one step
 # with each of the three optimizers?
 #
 # <details><summary>Answer</summary>
 #
-# With SGD 2*w*: weights and gradients. With momentum 3*w*, and with Adam 4*w*.
+# With SGD 2*w*: weights and gradients. With momentum 3*w*, and with AdamW 4*w*.
 #
 # </details>
 
 # %%
-tokens, labels = make_batch(4)
+tokens = make_batch(1)
 OPTIMIZERS = {
     "SGD": (lambda parameters: torch.optim.SGD(parameters, lr=0.1), 0),
     "momentum": (lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9), 1),
-    "Adam": (torch.optim.Adam, 2),
+    "AdamW": (lambda parameters: torch.optim.AdamW(groups(parameters), lr=3e-4), 2),
 }
+
+
+def groups(parameters):
+    parts = [[], []]  # norms, matrices
+    for parameter in parameters:
+        parts[parameter.dim() > 1].append(parameter)
+    return [{"params": parts[0], "weight_decay": 0.0}, {"params": parts[1], "weight_decay": 0.1}]
 
 
 def measure_parts(make_optimizer):
     marks = [torch.cuda.memory_allocated()]
-    net = TextNet().to(device)
+    net = GPT().to(device)
     marks.append(torch.cuda.memory_allocated())
     optimizer = make_optimizer(net.parameters())
-    F.cross_entropy(net(tokens), labels).backward()
+    loss_of(net, tokens).backward()
     marks.append(torch.cuda.memory_allocated())
     optimizer.step()
     marks.append(torch.cuda.memory_allocated())
@@ -184,7 +223,7 @@ for name, (make_optimizer, states) in OPTIMIZERS.items():
     print(f"{name:9} {(2 + states) * predicted:13,} bytes predicted, {total:13,} allocated")
 
 # %%
-figures.plot_parts(parts, title=f"With Adam, training keeps four times the weights ({how})")
+figures.plot_parts(parts, title=f"With AdamW, training keeps four times the weights ({how})")
 
 # %% [markdown]
 # The numbers agree to the byte. (A tensor of more than 1 MiB may get up to 1 MiB more, if it
@@ -194,29 +233,29 @@ figures.plot_parts(parts, title=f"With Adam, training keeps four times the weigh
 # ## Activations (12 minutes)
 #
 # To compute gradients, the backward pass needs results of the forward pass. *Activations* are the
-# tensors that autograd keeps for this purpose. Their size depends on the batch.
-#
-# Each operation decides what it needs:
+# tensors that autograd keeps for this purpose. Their size depends on the batch. Each operation
+# decides what it needs:
 #
 # | operation | what autograd keeps |
 # |---|---|
 # | `Embedding` | its input, the tokens |
 # | `Linear`, convolution | its input (and the weight, which exists anyway) |
-# | `ReLU` | its output |
+# | `GELU` | its input |
 # | `LayerNorm`, `BatchNorm` | its input, and two numbers per row or per channel |
+# | attention | queries, keys, values, its output, and a number per query and head |
+# | cross-entropy | the logarithms of the probabilities: as large as the logits |
 # | `mean`, `sum`, `x + y` | nothing but shapes |
 #
 # A tensor that two operations need is kept once.
 #
-# **Think first:** for a batch of 64 texts, how many MiB is the output of the embedding? How many
-# tensors of this size does autograd keep for the five blocks?
+# **Think first:** call a tensor of `WIDTH` numbers for each token a *unit*. How many units does a
+# block keep? How many MiB are they for 8 sequences of 256 tokens?
 #
 # <details><summary>Answer</summary>
 #
-# 64 · 256 · 128 · 4 bytes, which is 8 MiB. Ten tensors: in each block, the input of the `Linear`
-# and the output of the `ReLU`, which is also the input of the `LayerNorm`. The output of a
-# `LayerNorm` is the input of the next `Linear`. Nothing keeps the last one: a mean needs only the
-# shape.
+# The inputs of the two norms, of `qkv` and of `up`: 4 units. Queries, keys and values: 3. The
+# output of attention, which is also the input of `out`: 1. The inputs of `gelu` and of `down`: 4
+# each. In total 16. A unit is 8 · 256 · 256 · 4 bytes, 2 MiB, so a block keeps 32 MiB.
 #
 # </details>
 #
@@ -231,75 +270,85 @@ def requested():
 
 
 # %%
-net = TextNet().to(device)
-tokens, labels = make_batch(64)
+net = GPT(blocks=1).to(device)
+tokens = make_batch(8)
 
 before = requested()
-kept, scores = saved_bytes_by_layer(net, tokens)
+kept, scores = saved_bytes_by_layer(net, tokens[:, :-1])
 in_allocator = requested() - before - scores.nbytes
 f"kept: {sum(kept.values()):,} bytes in the hooks, {in_allocator:,} in the allocator's count"
 
 # %%
-figures.plot_layers(kept, title=f"Ten tensors of 8 MiB, two per block ({how})")
+figures.plot_layers(kept, title=f"A block keeps 16 units of 2 MiB ({how})")
 
 # %% [markdown]
-# A tensor that two layers keep counts for the first one. So `LayerNorm` shows only the mean and the
-# inverse of the standard deviation of each token: 64 · 256 · 4 bytes each, 128 KiB together. `out`
-# keeps 32 KiB. So the sum is 10 · 8 MiB + 5 · 128 KiB + 32 KiB.
+# A tensor that two layers keep counts for the first one, and what attention keeps counts for `qkv`.
 #
 # ### Batch size, data type, and no gradients
 #
-# **Think first:** how do the kept bytes change with half the texts? With `bfloat16` numbers, which
-# have 2 bytes? With `torch.no_grad()`?
+# **Think first:** how do the kept bytes change with half the sequences? With `bfloat16` numbers,
+# which have 2 bytes? With `torch.no_grad()`?
 #
 # <details><summary>Answer</summary>
 #
 # The first two halve them: activations are proportional to the batch size and to the bytes of a
 # number. Without gradients, nothing is kept. (On a real GPU, `LayerNorm` keeps its two numbers per
-# token in `float32` even if the activations are `bfloat16`: 0.3 MiB more.)
+# token in `float32` even if the activations are `bfloat16`.)
 #
 # </details>
 
 
 # %%
-def activations(net, inputs):
+def activations(function, inputs):
     before = requested()
-    scores = net(inputs)
-    return requested() - before - scores.nbytes
+    result = function(inputs)
+    return requested() - before - result.nbytes
 
 
-print(f"64 texts:            {activations(net, tokens):12,} bytes")
-print(f"32 texts:            {activations(net, tokens[:32]):12,} bytes")
+net, inputs = GPT().to(device), tokens[:, :-1]
+print(f"8 sequences:            {activations(net, inputs):12,} bytes")
+print(f"4 sequences:            {activations(net, inputs[:4]):12,} bytes")
 with torch.no_grad():
-    print(f"64 texts, no_grad:   {activations(net, tokens):12,} bytes")
-print(f"64 texts, bfloat16: ≈ {activations(net.to(torch.bfloat16), tokens):,} bytes")
+    print(f"8 sequences, no_grad:   {activations(net, inputs):12,} bytes")
+print(f"8 sequences, bfloat16: ≈ {activations(net.to(torch.bfloat16), inputs):,} bytes")
 
 # %% [markdown]
-# ### Image size
+# ### Attention and the length of the sequence
 #
-# In a convolutional network, activations grow with the number of pixels, and the weights do not.
-# Twice the width and twice the height is nearly four times the memory:
+# Attention compares each token with all tokens before it. Written as two products, it has a matrix
+# of LENGTH x LENGTH weights for each head. `F.scaled_dot_product_attention` (SDPA) computes them in
+# tiles and never stores the matrix ([FlashAttention](https://arxiv.org/abs/2205.14135)).
+#
+# **Think first:** how do the kept bytes of both grow if the sequence is twice as long?
+#
+# <details><summary>Answer</summary>
+#
+# Written out, they grow nearly four times: the weights are quadratic in the length. With SDPA they
+# grow twice.
+#
+# </details>
+
 
 # %%
-convnet = nn.Sequential(
-    nn.Conv2d(3, 16, kernel_size=3, padding=1),
-    nn.ReLU(),
-    nn.MaxPool2d(2),
-    nn.Conv2d(16, 32, kernel_size=3, padding=1),
-    nn.ReLU(),
-    nn.AdaptiveAvgPool2d(1),
-    nn.Flatten(),
-    nn.Linear(32, 10),
-).to(device)
+def two_products(x):
+    weights = x @ x.transpose(-1, -2) / x.shape[-1] ** 0.5
+    mask = torch.ones_like(weights, dtype=torch.bool).triu(1)
+    return weights.masked_fill(mask, float("-inf")).softmax(dim=-1) @ x
 
-{
-    f"{side} x {side} pixels": activations(convnet, torch.zeros(8, 3, side, side, device=device))
-    for side in (32, 64, 128)
-}
+
+def tiles(x):
+    return F.scaled_dot_product_attention(x, x, x, is_causal=True)
+
+
+for length in (256, 512, 1024, 2048):
+    x = torch.zeros(1, HEADS, length, WIDTH // HEADS, device=device, requires_grad=True)
+    written_out, sdpa = activations(two_products, x) / 2**20, activations(tiles, x) / 2**20
+    print(f"{length:5d} tokens: {written_out:6.2f} MiB written out, ≈ {sdpa:.2f} MiB with SDPA")
 
 # %% [markdown]
-# **What dominates depends on the network**: in `TextNet` with a small batch, it is the embedding
-# with its gradient and its states. In a convolutional network, it is usually the activations.
+# SDPA falls back to the matrix if you pass a mask of your own and no fast kernel accepts it: on a
+# GPU, `with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):` raises
+# an error instead.
 #
 # ## One training step over time (5 minutes)
 #
@@ -309,24 +358,23 @@ convnet = nn.Sequential(
 #
 # <details><summary>Answer</summary>
 #
-# Early in the backward pass: all activations are there, and the first gradients of activations
-# come on top. Then each layer's activations are freed as soon as its gradients are computed.
+# Early in the backward pass: all activations are there, and the gradients of the logits come on
+# top. Then each layer's activations are freed as soon as its gradients are computed.
 #
 # </details>
 
 # %%
-del scores, kept, convnet
-net = TextNet().to(device)
-optimizer = torch.optim.Adam(net.parameters())
-F.cross_entropy(net(tokens[:1]), labels[:1]).backward()
+del scores, kept, x, inputs
+net = GPT().to(device)
+optimizer = torch.optim.AdamW(groups(net.parameters()))
+loss_of(net, tokens[:1]).backward()
 optimizer.step()  # creates the states
 optimizer.zero_grad()
-losses = []
+tokens, losses = make_batch(4), []
 
-tokens, labels = make_batch(256)
 samples = record_memory(
     {
-        "forward": lambda: losses.append(F.cross_entropy(net(tokens), labels)),
+        "forward": lambda: losses.append(loss_of(net, tokens)),
         "backward": lambda: losses.pop().backward(),  # frees the loss too
         "optimizer": optimizer.step,
     }
@@ -334,49 +382,53 @@ samples = record_memory(
 figures.plot_timeline(samples, title=f"Memory is highest early in the backward pass ({how})")
 
 # %% [markdown]
-# The curve starts with the weights and the states. The last jump of the backward pass is the
-# gradient of the embedding. In the optimizer's step, memory rises once more: on CUDA, Adam
+# The curve starts with the weights and the states. The peak is the gradient of the logits. The last
+# jump of the backward pass is the embedding's gradient, which is added to the one from the logits,
+# because the weight is used twice. In the optimizer's step, memory rises once more: on CUDA, AdamW
 # processes all parameters together (`foreach`), with temporary tensors as large as the weights.
-# `Adam(..., fused=True)` needs none.
+# `AdamW(..., fused=True)` needs none.
 #
 # The *peak* is what has to fit. `torch.cuda.max_memory_allocated()` returns it, since the start of
 # the program or since `reset_peak_memory_stats()`.
 
 # %%
-del net, optimizer, tokens, labels, samples
+del net, optimizer, tokens, samples
 torch.cuda.reset_peak_memory_stats()
 
 # %% [markdown]
 # ## Out of memory (7 minutes)
 #
-# Now train with batches of 512 texts and Adam. **Think first:** on a GPU of 1024 MiB, does the
-# first step work? Does the second?
+# Now train with AdamW and batches of 8 sequences. A step also *clips* the gradients: if their norm
+# is larger than 1, they are scaled down to 1, so that one bad batch does little harm.
+#
+# **Think first:** on a GPU of 1024 MiB, does the first step work? Does the second? (The logits of 8
+# sequences take 8 · 256 · 2<sup>15</sup> · 4 bytes, 256 MiB. Cross-entropy keeps as much, and its
+# backward pass needs two more tensors of this size.)
 #
 # <details><summary>Answer</summary>
 #
-# Ten activations of 64 MiB are kept, and the weights take 128 MiB: 768 MiB. In the first step
-# there are no states, and the embedding's gradient comes after the activations are freed. With
-# about 130 MiB of temporary tensors, this fits. In the second step Adam's states are there too:
-# 1024 MiB, with nothing left for temporary tensors. This does not fit. A program that completes its
-# first step can still run out of memory in the second one.
+# Weights take 44 MiB, the blocks keep 8 · 16 MiB, and cross-entropy takes 768 MiB: 940 MiB. In the
+# first step there are no states, so this fits. In the second step, AdamW's 88 MiB are there too. A
+# program that completes its first step can still run out of memory in the second one.
 #
 # </details>
 
 
 # %%
-def training_step(net, optimizer, tokens, labels):
+def training_step(net, optimizer, tokens):
     optimizer.zero_grad()
-    F.cross_entropy(net(tokens), labels).backward()
+    loss_of(net, tokens).backward()
+    nn.utils.clip_grad_norm_(net.parameters(), max_norm=1.0)
     optimizer.step()
 
 
 before = torch.cuda.memory_allocated()
-tokens, labels = make_batch(512)
-net = TextNet().to(device)
-optimizer = torch.optim.Adam(net.parameters())
+tokens = make_batch(8)
+net = GPT().to(device)
+optimizer = torch.optim.AdamW(groups(net.parameters()))
 for step in (1, 2):
     try:
-        training_step(net, optimizer, tokens, labels)
+        training_step(net, optimizer, tokens)
         print(f"step {step}: works")
     except torch.OutOfMemoryError as error:
         print(f"step {step}: out of memory")
@@ -402,32 +454,32 @@ for sentence in message.split(". "):
 # - `is reserved by PyTorch but unallocated`: memory that PyTorch keeps for reuse. If it is large,
 #   the memory is fragmented: see below.
 #
-# Here nearly all allowed memory is allocated: the tensors themselves are too large together. After
-# the error is caught, the failed step's tensors are freed, because no variable holds them. The
-# weights and the states stay:
+# Here 777 MiB are allocated and 256 more are needed: the tensors themselves are too large together.
+# After the error is caught, the failed step's tensors are freed, because no variable holds them.
+# The weights and the states stay:
 
 # %%
 net_and_states = 3 * predicted
-in_use = torch.cuda.memory_allocated() - before - tokens.nbytes - allocated_size(labels.nbytes)
+in_use = torch.cuda.memory_allocated() - before - allocated_size(tokens.nbytes)
 f"{in_use:,} bytes are in use: weights and states are {net_and_states:,}"
 
 # %% [markdown]
 # ## Make it fit (13 minutes)
 #
-# Here are five ways. For each, the next function measures the peak of one training step, with the
+# Here are six ways. For each, the next function measures the peak of one training step, with the
 # optimizer's states in place.
 
 
 # %%
-def peak_of(step, network=TextNet, make_optimizer=torch.optim.Adam, dtype=torch.float32):
+def peak_of(step, network=GPT, make_optimizer=OPTIMIZERS["AdamW"][0], dtype=torch.float32):
     torch.cuda.empty_cache()
     net = network().to(device, dtype)
     optimizer = make_optimizer(net.parameters())
-    F.cross_entropy(net(tokens[:1]), labels[:1]).backward()
+    loss_of(net, tokens[:1]).backward()
     optimizer.step()  # creates the states
     torch.cuda.reset_peak_memory_stats()
     try:
-        step(net, optimizer, tokens, labels)
+        step(net, optimizer, tokens)
     except torch.OutOfMemoryError:
         return None
     return torch.cuda.max_memory_allocated()
@@ -444,24 +496,23 @@ peaks  # None: out of memory
 # and a small batch may not keep a GPU busy ([lesson 05](05_when_the_gpu_wins.ipynb)).
 
 # %%
-peaks["batch of 256"] = peak_of(
-    lambda net, optimizer, tokens, labels: training_step(net, optimizer, tokens[:256], labels[:256])
+peaks["batch of 4"] = peak_of(
+    lambda net, optimizer, tokens: training_step(net, optimizer, tokens[:4])
 )
 
 # %% [markdown]
 # ### 2. Gradient accumulation
 #
 # Split the batch into parts, call `backward` for each, and step once: `backward` *adds* to the
-# gradients. If all parts have the same size, the batch's mean is the mean of the parts' means, so
-# each part's loss is divided by the number of parts.
+# gradients. The batch's mean is the mean of the parts' means, weighted by their sizes.
 
 
 # %%
-def accumulating_step(net, optimizer, tokens, labels, parts=4):
+def accumulating_step(net, optimizer, tokens, size=4):
     optimizer.zero_grad()
-    for some_tokens, some_labels in zip(tokens.chunk(parts), labels.chunk(parts), strict=True):
-        loss = F.cross_entropy(net(some_tokens), some_labels) / parts
-        loss.backward()
+    for part in tokens.split(size):
+        (loss_of(net, part) * len(part) / len(tokens)).backward()
+    nn.utils.clip_grad_norm_(net.parameters(), max_norm=1.0)
     optimizer.step()
 
 
@@ -469,35 +520,8 @@ peaks["accumulation"] = peak_of(accumulating_step)
 
 # %% [markdown]
 # The gradients are those of the whole batch, except for rounding. **Unless the network has batch
-# normalization**: it uses the mean and the variance of the images that it gets at once, and these
-# are now those of a part. The next cell compares the gradients of one batch with those of four
-# accumulated parts, relative to the largest gradient:
-
-
-# %%
-def small_net(norm):
-    return nn.Sequential(
-        nn.Conv2d(3, 8, 3), norm, nn.ReLU(), nn.Flatten(), nn.Linear(8 * 6 * 6, 10)
-    ).to(device)
-
-
-def gradients(net, images, labels, parts):
-    net.zero_grad()
-    for some, their_labels in zip(images.chunk(parts), labels.chunk(parts), strict=True):
-        (F.cross_entropy(net(some), their_labels) / parts).backward()
-    return torch.cat([parameter.grad.flatten() for parameter in net.parameters()])
-
-
-images = torch.randn(16, 3, 8, 8, device=device)
-topics = torch.randint(10, (16,), device=device)
-for name, norm in (("GroupNorm", nn.GroupNorm(2, 8)), ("BatchNorm", nn.BatchNorm2d(8))):
-    small = small_net(norm)
-    whole, accumulated = (gradients(small, images, topics, parts) for parts in (1, 4))
-    difference = (whole - accumulated).abs().max() / whole.abs().max()
-    print(f"{name}: ≈ {100 * difference:.1f} % difference")
-
-# %% [markdown]
-# `GroupNorm` and `LayerNorm` normalize each example on its own, so accumulation changes nothing.
+# normalization**, which uses the mean and the variance of the examples that it gets at once.
+# `GroupNorm` and `LayerNorm` normalize each example on its own.
 #
 # ### 3. Activation checkpointing
 #
@@ -506,16 +530,13 @@ for name, norm in (("GroupNorm", nn.GroupNorm(2, 8)), ("BatchNorm", nn.BatchNorm
 
 
 # %%
-class CheckpointedTextNet(TextNet):
-    def forward(self, tokens):
-        x = self.embedding(tokens)
-        for block in self.blocks:
-            # PyTorch recommends use_reentrant=False, which also works if x needs no gradient.
-            x = checkpoint(block, x, use_reentrant=False)
-        return self.out(x.mean(dim=1))
+class CheckpointedGPT(GPT):
+    def apply_block(self, block, x):
+        # PyTorch recommends use_reentrant=False, which also works if x needs no gradient.
+        return checkpoint(block, x, use_reentrant=False)
 
 
-peaks["checkpointing"] = peak_of(training_step, network=CheckpointedTextNet)
+peaks["checkpointing"] = peak_of(training_step, network=CheckpointedGPT)
 
 # %% [markdown]
 # **Think first:** how much more does a step compute? Count floating-point operations: a backward
@@ -523,9 +544,9 @@ peaks["checkpointing"] = peak_of(training_step, network=CheckpointedTextNet)
 #
 # <details><summary>Answer</summary>
 #
-# 4 instead of 3 times the operations of a forward pass: a third more, and about a third more time
-# if the GPU is busy. You get the same gradients. But `BatchNorm` runs twice, and so updates its
-# running mean and variance twice.
+# For the blocks, 4 instead of 3 times the operations of a forward pass: a third more, and about a
+# third more time if the GPU is busy. The product with the embedding is not repeated. You get the
+# same gradients. But `BatchNorm` would update its running mean and variance twice.
 #
 # </details>
 
@@ -533,15 +554,15 @@ peaks["checkpointing"] = peak_of(training_step, network=CheckpointedTextNet)
 from torch.utils.flop_counter import FlopCounterMode
 
 
-def operations(network_class):
-    net = network_class().to(device)
+def operations(network):
+    net = network().to(device)
     with FlopCounterMode(display=False) as counter:
-        net(tokens[:8]).sum().backward()
+        loss_of(net, tokens[:1]).backward()
     return counter.get_total_flops()
 
 
-plain, again = operations(TextNet), operations(CheckpointedTextNet)
-f"{plain / 1e6:.0f} million operations, with checkpointing {again / 1e6:.0f} million"
+plain, again = operations(GPT), operations(CheckpointedGPT)
+f"{plain / 1e9:.1f} billion operations, with checkpointing {again / 1e9:.1f} billion"
 
 # %% [markdown]
 # ### 4. Lower precision
@@ -555,53 +576,78 @@ f"{plain / 1e6:.0f} million operations, with checkpointing {again / 1e6:.0f} mil
 peaks["bfloat16"] = peak_of(training_step, dtype=torch.bfloat16)
 
 
-def autocast_step(net, optimizer, tokens, labels):
+def autocast_step(net, optimizer, tokens):
     optimizer.zero_grad()
     with torch.autocast("cuda", dtype=torch.bfloat16):
-        loss = F.cross_entropy(net(tokens), labels)
+        loss = loss_of(net, tokens)
     loss.backward()
+    nn.utils.clip_grad_norm_(net.parameters(), max_norm=1.0)
     optimizer.step()
 
 
 peaks["autocast"] = peak_of(autocast_step)
-f"autocast: {'out of memory' if peaks['autocast'] is None else 'fits'}"
 
 # %% [markdown]
-# **Think first:** mixed precision (`autocast`) does not fit here. Which activations does it halve,
-# and which not?
+# **Think first:** mixed precision (`autocast`) saves little here. Which tensors does it halve, and
+# which not?
 #
 # <details><summary>Answer</summary>
 #
-# The input of each `Linear` and the output of each `ReLU` are kept in `bfloat16`. But `LayerNorm`
-# computes in `float32`, so a third tensor of each block is kept: a `float32` copy of its input. In
-# total, as many bytes as before, and 16-bit copies of the weights. Where convolutions, `ReLU` and
-# `BatchNorm` follow each other, autocast keeps nearly half of the bytes.
+# Linear layers, GELU and attention keep 16-bit numbers. But `LayerNorm` and cross-entropy compute
+# in `float32`: the logits exist in 16 bits, and then three more times in 32 bits. And autocast
+# keeps 16-bit copies of the weights. Where convolutions, `ReLU` and `BatchNorm` follow each other,
+# it keeps nearly half of the bytes.
 #
 # </details>
 
 # %% [markdown]
 # ### 5. Fewer states
 #
-# SGD without momentum has none. But Adam may need fewer steps, so this changes the training most.
-# Optimizers with 8-bit states need memory between SGD and Adam.
+# SGD without momentum has none. But AdamW may need fewer steps, so this changes the training most.
+# Optimizers with 8-bit states need memory between SGD and AdamW.
 
 # %%
-peaks["SGD instead of Adam"] = peak_of(training_step, make_optimizer=OPTIMIZERS["SGD"][0])
+peaks["SGD"] = peak_of(training_step, make_optimizer=OPTIMIZERS["SGD"][0])
+
+# %% [markdown]
+# ### 6. A loss in parts
+#
+# In a small GPT, the logits are the largest tensor. Compute logits and loss for a few sequences at
+# a time, and checkpoint each part:
+
+
+# %%
+def loss_in_parts(net, tokens, size=2):
+    def part_loss(features, targets):
+        logits = F.linear(features, net.embedding.weight)
+        return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")
+
+    parts = zip(net.features(tokens[:, :-1]).split(size), tokens[:, 1:].split(size), strict=True)
+    losses = [checkpoint(part_loss, *part, use_reentrant=False) for part in parts]
+    return sum(losses) / tokens[:, 1:].numel()
+
+
+def step_with_parts(net, optimizer, tokens):
+    optimizer.zero_grad()
+    loss_in_parts(net, tokens).backward()
+    nn.utils.clip_grad_norm_(net.parameters(), max_norm=1.0)
+    optimizer.step()
+
+
+peaks["loss in parts"] = peak_of(step_with_parts)
 
 # %%
 figures.plot_against_limit(
-    peaks,
-    gpu_memory * 2**20,
-    title=f"Five ways fit into 1 GiB; autocast does not, in this network ({how})",
+    peaks, gpu_memory * 2**20, title=f"A loss in parts saves most in a small GPT ({how})"
 )
 
 # %%
 for name, peak in peaks.items():
-    print(f"{name:19}", "out of memory" if peak is None else f"≈ {peak / 2**20:.0f} MiB")
+    print(f"{name:14}", "out of memory" if peak is None else f"≈ {peak / 2**20:.0f} MiB")
 
 # %% [markdown]
 # Accumulation keeps the gradients of the earlier parts, and checkpointing keeps the inputs of all
-# blocks, so both save less than you may expect.
+# blocks. Here it saves little, because the logits are the largest part.
 #
 # | way | costs | same result? |
 # |---|---|---|
@@ -611,10 +657,27 @@ for name, peak in peaks.items():
 # | `bfloat16` everywhere | small updates are lost | no |
 # | mixed precision | saves only some activations | nearly |
 # | fewer states | perhaps more steps | no: another optimizer |
+# | loss in parts | one product twice | yes |
 #
-# A good order for a batch size that you want to keep: first look for leaks (next section), then
-# mixed precision if it saves memory in your network, accumulation, checkpointing.
-#
+# A good order for a batch size that you want to keep: first look for leaks (next section), then a
+# loss in parts, mixed precision, accumulation, checkpointing. The speed of each:
+
+# %%
+for name, step, network in (
+    ("as it is", training_step, GPT),
+    ("accumulation", accumulating_step, GPT),
+    ("checkpointing", training_step, CheckpointedGPT),
+    ("autocast", autocast_step, GPT),
+    ("loss in parts", step_with_parts, GPT),
+):
+    net = network()
+    cost = simulated_cuda.estimate(
+        step, net, OPTIMIZERS["AdamW"][0](net.parameters()), tokens, gpu="A100 SXM 80GB"
+    )
+    speed = len(tokens) * LENGTH / cost.seconds
+    print(f"{name:14}{speed:8,.0f} tokens per second on an A100, modelled")
+
+# %% [markdown]
 # ## Cache, fragments and leaks (7 minutes)
 #
 # ### The cache
@@ -624,7 +687,7 @@ for name, peak in peaks.items():
 # itself needs.
 
 # %%
-del tokens, labels, images, topics, small, whole, accumulated
+del tokens, net, cost
 torch.cuda.empty_cache()
 
 before = torch.cuda.memory_reserved()
@@ -684,8 +747,8 @@ figures.draw_segments(
 
 # %%
 many.clear()
-net = TextNet().to(device)
-tokens, labels = make_batch(16)
+net = GPT().to(device)
+tokens = make_batch(2)
 
 
 def growth(loop):
@@ -695,11 +758,11 @@ def growth(loop):
 
 
 def validation_losses():
-    return [F.cross_entropy(net(tokens), labels) for _ in range(4)]
+    return [loss_of(net, tokens) for _ in range(4)]
 
 
 def validation_numbers():
-    return [F.cross_entropy(net(tokens), labels).item() for _ in range(4)]
+    return [loss_of(net, tokens).item() for _ in range(4)]
 
 
 growth(validation_losses), growth(validation_numbers)
@@ -752,22 +815,20 @@ for what, each in bytes_per_parameter.items():
 #
 # **To try:**
 #
-# First free the network of the last section with `del net`. `peak_of` uses the variables `tokens`
-# and `labels`.
+# First free the network of the last section with `del net`. `peak_of` uses the variable `tokens`.
 #
-# 1. Set `tokens, labels = make_batch(1)`. Predict, and then measure, the peak of a step with
-#    `make_optimizer=lambda parameters: torch.optim.Adam(parameters, fused=True)`. Why does it
-#    differ from the peak with `torch.optim.Adam(parameters)`? (Do not compare with `fused=False`,
+# 1. Set `tokens = make_batch(1)`. Predict, and then measure, the peak of a step with
+#    `make_optimizer=lambda parameters: torch.optim.AdamW(parameters, fused=True)`. Why does it
+#    differ from the peak with `torch.optim.AdamW(parameters)`? (Do not compare with `fused=False`,
 #    which also turns off `foreach`.)
-# 2. Set `tokens, labels = make_batch(256)`, and checkpoint all five blocks together, as one
-#    function. What is the peak now? Why is that not better?
+# 2. Set `tokens = make_batch(6)`, and checkpoint all four blocks together, as one function. Why is
+#    the peak not lower than with each block on its own?
 #
 # <details><summary>Answers</summary>
 #
 # 1. Without `fused`, temporary tensors of the size of all weights come on top of weights, gradients
 #    and states: five times the weights instead of four.
-# 2. The forward pass keeps almost nothing. But the backward pass runs all five blocks again and
-#    then keeps all of their activations at once: the peak is that of the network without
-#    checkpointing.
+# 2. The forward pass keeps almost nothing. But the backward pass runs all four blocks again and
+#    then keeps all of their activations at once.
 #
 # </details>

@@ -4,6 +4,7 @@ torchrun --nproc-per-node 2 scripts/parallel/all_reduce.py
 """
 
 import os
+import sys
 
 import torch
 import torch.distributed as dist
@@ -13,7 +14,9 @@ gpus = torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])
 device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if gpus else torch.device("cpu")
 if gpus:
     torch.cuda.set_device(device)
-dist.init_process_group("nccl" if gpus else "gloo")
+else:
+    print("not a GPU for each process: using the CPU", file=sys.stderr)
+dist.init_process_group("nccl" if gpus else "gloo", device_id=device if gpus else None)
 rank, world_size = dist.get_rank(), dist.get_world_size()
 print(f"process {rank} of {world_size}, process {os.environ['LOCAL_RANK']} of this machine")
 

@@ -5,6 +5,7 @@ torchrun --nproc-per-node 2 scripts/parallel/ddp.py --batch-size 8 --output ddp.
 
 import argparse
 import os
+import sys
 
 import torch
 import torch.distributed as dist
@@ -49,7 +50,9 @@ def main() -> None:
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if gpus else torch.device("cpu")
     if gpus:
         torch.cuda.set_device(device)
-    dist.init_process_group("nccl" if gpus else "gloo")
+    else:
+        print("not a GPU for each process: using the CPU", file=sys.stderr)
+    dist.init_process_group("nccl" if gpus else "gloo", device_id=device if gpus else None)
 
     dataset = make_data()
     sampler = DistributedSampler(dataset, seed=0)  # gets rank and world size from the process group

@@ -1,4 +1,4 @@
-"""A deadlock, because only rank 0 calls `all_reduce`. Timeouts end it.
+"""A deadlock on the CPU, because only rank 0 calls `all_reduce`. Timeouts end it.
 
 torchrun --nproc-per-node 2 scripts/parallel/deadlock.py
 """
@@ -31,3 +31,4 @@ else:
     if rank == 1:
         time.sleep(2)  # other work, such as writing a file
 print("ends")
+dist.destroy_process_group()

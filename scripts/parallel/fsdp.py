@@ -4,6 +4,7 @@ torchrun --nproc-per-node 2 scripts/parallel/fsdp.py
 """
 
 import os
+import sys
 
 import torch
 import torch.distributed as dist
@@ -15,7 +16,9 @@ gpus = torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])
 device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if gpus else torch.device("cpu")
 if gpus:
     torch.cuda.set_device(device)
-dist.init_process_group("nccl" if gpus else "gloo")
+else:
+    print("not a GPU for each process: using the CPU", file=sys.stderr)
+dist.init_process_group("nccl" if gpus else "gloo", device_id=device if gpus else None)
 rank = dist.get_rank()
 
 

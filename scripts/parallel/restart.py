@@ -1,4 +1,4 @@
-"""Rank 1 is killed in step 6. With `--max-restarts 1`, training continues from the checkpoint.
+"""On the CPU, rank 1 is killed in step 6. With `--max-restarts 1`, a checkpoint is continued.
 
 torchrun --nproc-per-node 2 --max-restarts 1 scripts/parallel/restart.py checkpoint.pt
 """

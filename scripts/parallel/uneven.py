@@ -1,4 +1,4 @@
-"""Rank 0 has 3 batches and rank 1 has 2. With `--join`, DDP finishes without an error.
+"""On the CPU, rank 0 has 3 batches and rank 1 has 2. With `--join`, DDP ends without an error.
 
 torchrun --nproc-per-node 2 scripts/parallel/uneven.py --join
 """
@@ -30,3 +30,4 @@ try:
 except RuntimeError as error:
     print("backward:", str(error).split("] ")[-1].split(". ")[0])
 print("bias:", f"{ddp.module.bias.item():.4f}")
+dist.destroy_process_group()

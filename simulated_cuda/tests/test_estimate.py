@@ -158,3 +158,14 @@ def test_a_timeline_is_a_picture_with_a_description(simulation_off):
     picture = timeline._repr_html_()
     assert 'role="img" aria-label="T4, modelled: the GPU is busy' in picture
     assert "modelled time in ms" in picture and "test_estimate.py" in picture
+
+
+def test_tf32_may_be_set_with_pytorchs_newer_setting():
+    x = torch.zeros(1024, 1024)
+    exact = simulated_cuda.estimate(lambda: x @ x, gpu="A100").seconds
+    setting = torch.backends.cuda.matmul
+    before, setting.fp32_precision = setting.fp32_precision, "tf32"  # `allow_tf32` is an error now
+    try:
+        assert simulated_cuda.estimate(lambda: x @ x, gpu="A100").seconds < exact
+    finally:
+        setting.fp32_precision = before
