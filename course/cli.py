@@ -24,6 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CourseError as error:
         print(f"course: {error}", file=sys.stderr)
         return 1
+    except ModuleNotFoundError as error:
+        print(f"course: {error}. To install it: pip install '.[instructor]'", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("course: stopped", file=sys.stderr)
         return 130
@@ -67,10 +70,9 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
 
 
 def _add_cell_timeout(command: argparse.ArgumentParser, default: int) -> None:
+    options = {"type": positive_int, "default": default, "metavar": "SECONDS"}
     text = "time limit per cell (default: %(default)s)"
-    command.add_argument(
-        "--cell-timeout", type=positive_int, default=default, metavar="SECONDS", help=text
-    )
+    command.add_argument("--cell-timeout", help=text, **options)
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -103,10 +105,8 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
     )
     command.add_argument("names", nargs="*", metavar="NAME", help="lessons (default: all)")
     text = "set a parameter in every notebook that has it; can be repeated"
-    pair = ("PARAMETER", "VALUE")
-    command.add_argument(
-        "-p", dest="parameters", nargs=2, action="append", default=[], metavar=pair, help=text
-    )
+    several = {"nargs": 2, "action": "append", "default": [], "metavar": ("PARAMETER", "VALUE")}
+    command.add_argument("-p", dest="parameters", help=text, **several)
     command.add_argument("--out", type=Path, metavar="DIR", help="write into this folder")
     jobs = "notebooks to run at once (default: as many as cores and memory allow; 1 on a GPU)"
     command.add_argument("--jobs", type=positive_int, metavar="N", help=jobs)
@@ -141,8 +141,8 @@ def _add_release(commands: argparse._SubParsersAction) -> None:
 def _release(options: argparse.Namespace) -> int:
     from course.authoring.release import release
 
-    is_without = options.without_solutions
-    release(open_course(options.root), options.repo, options.tag, without_solutions=is_without)
+    course, without = open_course(options.root), options.without_solutions
+    release(course, options.repo, options.tag, without_solutions=without)
     return 0
 
 
