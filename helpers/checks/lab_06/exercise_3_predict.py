@@ -15,7 +15,7 @@ tolerance = 1e-3
 def cases(draw):
     for device in 5 * [draw.device, "cpu"]:  # so often that random views are noticed
         images = draw.normal(draw.randint(5, 9), 3, 6, 6, device=device)
-        case = {"images": images, "shape": (len(images.values), 5), "device": device}
+        case = {"images": images, "shape": (len(images.values), 5), "given": device}
         yield {**case, "seed": draw.randrange(2**31)}
 
 
@@ -26,8 +26,8 @@ def build(case):
 
 
 def collect(call, case, predict):
-    net, images, calls = build(case).to(case.device), case.images.make(), []
-    net.train(case.device != "cpu")
+    net, images, calls = build(case).to(case.given), case.images.make(), []
+    net.train(case.given != "cpu")
     net.register_forward_pre_hook(lambda *_: calls.append((net.training, torch.is_grad_enabled())))
     facts = call(predict, net, images)
     facts.arguments = {"images": plain(images)}
@@ -48,9 +48,7 @@ side_effects = {
     "gradients-left-off": lambda f: (
         f.gradients_left_off or not all(x.requires_grad for x in f.net.parameters.values())
     ),
-    "net-moved": lambda f: (
-        f.net.devices != [f.case.device] and {"given": f.case.device, "found": f.net.devices[0]}
-    ),
+    "net-moved": lambda f: f.net.devices != [f.case.given] and {"found": f.net.devices[0]},
 }
 mistakes = {"different-logits": True}
 hints = """

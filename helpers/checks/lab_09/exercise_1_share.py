@@ -1,6 +1,5 @@
 """Lab 09, exercise 1: the indices of one process."""
 
-from functools import partial
 from unittest import mock
 
 from torch.utils.data import DistributedSampler
@@ -24,8 +23,8 @@ def cases(draw):
 
 
 def collect(call, case, share):
-    without = mock.patch.object(DistributedSampler, "__iter__", side_effect=TypeError("in share"))
-    return call_once(("order", "rank", "world_size"), partial(call, within=without), case, share)
+    with mock.patch.object(DistributedSampler, "__iter__", side_effect=TypeError("in share")):
+        return call_once(("order", "rank", "world_size"), call, case, share)
 
 
 def padded(case):
