@@ -24,6 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CourseError as error:
         print(f"course: {error}", file=sys.stderr)
         return 1
+    except ModuleNotFoundError as error:
+        print(f"course: {error}. To install it: pip install '.[instructor]'", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("course: stopped", file=sys.stderr)
         return 130
@@ -67,10 +70,9 @@ def _add_build(commands: argparse._SubParsersAction) -> None:
 
 
 def _add_cell_timeout(command: argparse.ArgumentParser, default: int) -> None:
+    options = {"type": positive_int, "default": default, "metavar": "SECONDS"}
     text = "time limit per cell (default: %(default)s)"
-    command.add_argument(
-        "--cell-timeout", type=positive_int, default=default, metavar="SECONDS", help=text
-    )
+    command.add_argument("--cell-timeout", help=text, **options)
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -89,10 +91,8 @@ def _build(options: argparse.Namespace) -> int:
         return 1 if findings else 0
     build(course, options.names, force=options.force, cell_timeout=options.cell_timeout)
     if course.repository == PLACEHOLDER_REPOSITORY:
-        print(
-            f"Badges and setup cells point to the placeholder {PLACEHOLDER_REPOSITORY}. To point "
-            "them to your repository: course release --repo OWNER/NAME"
-        )
+        text = f"Badges and setup cells point to the placeholder {PLACEHOLDER_REPOSITORY}. To point"
+        print(text, "them to your repository: course release --repo OWNER/NAME")
     return 0
 
 
@@ -105,10 +105,8 @@ def _add_run(commands: argparse._SubParsersAction) -> None:
     )
     command.add_argument("names", nargs="*", metavar="NAME", help="lessons (default: all)")
     text = "set a parameter in every notebook that has it; can be repeated"
-    pair = ("PARAMETER", "VALUE")
-    command.add_argument(
-        "-p", dest="parameters", nargs=2, action="append", default=[], metavar=pair, help=text
-    )
+    several = {"nargs": 2, "action": "append", "default": [], "metavar": ("PARAMETER", "VALUE")}
+    command.add_argument("-p", dest="parameters", help=text, **several)
     command.add_argument("--out", type=Path, metavar="DIR", help="write into this folder")
     jobs = "notebooks to run at once (default: as many as cores and memory allow; 1 on a GPU)"
     command.add_argument("--jobs", type=positive_int, metavar="N", help=jobs)
@@ -133,16 +131,18 @@ def _add_release(commands: argparse._SubParsersAction) -> None:
         description="Write the repository of the course into pyproject.toml, the pages, the "
         "sources and the generated cells of all notebooks. Does not push anything.",
     )
-    repository = "the repository on GitHub, or its URL"
-    command.add_argument("--repo", required=True, metavar="OWNER/NAME", help=repository)
+    command.add_argument("--repo", required=True, metavar="OWNER/NAME", help="or its URL on GitHub")
     command.add_argument("--tag", metavar="TAG", help="a tag or branch (default: the current one)")
+    text = "remove the labs' sources, solutions and tests, which contain answers"
+    command.add_argument("--without-solutions", action="store_true", help=text)
     command.set_defaults(command=_release)
 
 
 def _release(options: argparse.Namespace) -> int:
     from course.authoring.release import release
 
-    release(open_course(options.root), options.repo, options.tag)
+    course, without = open_course(options.root), options.without_solutions
+    release(course, options.repo, options.tag, without_solutions=without)
     return 0
 
 

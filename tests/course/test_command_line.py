@@ -36,6 +36,14 @@ def test_unknown_lesson_or_lab_exits_with_status_1(capsys, command):
     assert "'99' does not exist. Available: " in capsys.readouterr().err
 
 
+def test_missing_packages_are_reported(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "papermill", None)
+    monkeypatch.delitem(sys.modules, "course.batch.batch", raising=False)
+    monkeypatch.delitem(sys.modules, "papermill.iorw", raising=False)
+    assert main(["batch", "03"]) == 1
+    assert "pip install '.[instructor]'" in capsys.readouterr().err
+
+
 def test_names_that_the_terminal_cannot_show_are_escaped(monkeypatch):
     terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stderr", terminal)

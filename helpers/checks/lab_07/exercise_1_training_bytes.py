@@ -45,7 +45,7 @@ returns = ("not-an-int", lambda value, case: is_int(value))
 side_effects = {
     "net-changed": lambda f: (
         f.net.devices != ["cpu"] or f.frozen != (2 if f.case.kind == "frozen" else 0)
-    ),
+    )
 }
 mistakes = {
     "not-rounded": lambda f: f.value == right(f.case, int) and {"expected": f.right},

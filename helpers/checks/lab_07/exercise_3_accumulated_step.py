@@ -62,10 +62,7 @@ side_effects = {
     "evaluation-mode": lambda f: False in {*f.modes, *f.net.modes.values()},
 }
 wrong_outcomes = {"wrong-scale": lambda case: case.parts * right(case)}
-mistakes = {
-    "uneven": lambda f: f.case.count % f.case.size,
-    "different-gradient": True,
-}
+mistakes = {"uneven": lambda f: f.case.count % f.case.size, "different-gradient": True}
 hints = """
 all-activations-kept: The activations of {found} examples were kept, but only those of {size} fit.
     -> Which call frees the activations of a part? When does it run?

@@ -27,21 +27,18 @@ def right(case):
     return {name: dtype for dtypes in KINDS.values() for name, dtype in dtypes.items()}
 
 
-def is_wrong(kind):
-    """Return the row for expressions of one kind."""
-    return lambda f: (
-        not KINDS[kind].items() <= f.value.items()
-        and {"right": len(f.right.items() & f.value.items())}
-    )
-
-
 def is_dictionary_of_dtypes(value, case):
     is_right = isinstance(value, dict) and value.keys() == right(case).keys()
     return is_right and all(isinstance(dtype, torch.dtype) for dtype in value.values())
 
 
 returns = ("not-the-dictionary", is_dictionary_of_dtypes)
-mistakes = {kind: is_wrong(kind) for kind in KINDS}
+mistakes = {
+    kind: lambda f, dtypes=dtypes: (
+        not dtypes.items() <= f.value.items() and {"right": len(f.right.items() & f.value.items())}
+    )
+    for kind, dtypes in KINDS.items()
+}
 hints = """
 not-the-dictionary: `predict` should return the given dictionary, with a dtype for each of the ten
     names.

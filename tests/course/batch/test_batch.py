@@ -5,6 +5,7 @@ import itertools
 import os
 import subprocess
 import sys
+import threading
 import time
 from unittest.mock import Mock
 
@@ -217,13 +218,16 @@ def test_killed_batch_continues_and_runs_nothing_twice(course, tmp_path):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "course.cli", "--root", str(course.root), "batch", "01"]
     command += ["--out", str(out), "--grid", "x", *map(str, range(6)), "--jobs", "2"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as run:
+    (temporary := tmp_path / "tmp").mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment) as run:
         while not list(out.glob("state/*.json")):
             time.sleep(0.01)
         processes = psutil.Process(run.pid).children(recursive=True)
         run.kill()
     psutil.wait_procs(processes, timeout=60)
     assert not [process for process in processes if is_alive(process.pid)]
+    assert not list(temporary.glob("kernel-*"))
     finished = entries_of(out)
     assert 1 <= len(finished) < 6
     completed = subprocess.run(command, capture_output=True, text=True)
@@ -249,6 +253,20 @@ def test_plan_from_a_file_runs_on_a_dask_cluster(course, tmp_path):
     rows = rows_of(course.folder.runs / "night")
     assert [row["status"] for row in rows] == ["passed", "failed", "passed"]
     assert len(list((course.folder.runs / "night" / "notebooks").glob("*.ipynb"))) == 3
+
+
+@pytest.mark.slow
+def test_cluster_without_workers_is_reported(course, capfd):
+    from distributed import LocalCluster
+
+    options = {"processes": False, "protocol": "tcp", "dashboard_address": None}
+    with LocalCluster(n_workers=0, **options) as cluster:
+        timer = threading.Timer(13, cluster.scale, [1])
+        timer.start()
+        args = ["batch", "01", "--dask", cluster.scheduler_address]
+        assert cli.main(["--root", str(course.root), *args]) == 0
+        timer.join()
+    assert f"{cluster.scheduler_address} has no workers" in capfd.readouterr().out
 
 
 def test_unreachable_cluster_is_reported(batch, capsys, monkeypatch):

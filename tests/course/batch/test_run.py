@@ -132,7 +132,7 @@ def test_latest_links_to_the_last_run_without_a_folder_of_its_own(
     [
         (["-p", "epoch", "1"], "Did you mean 'epochs'?"),
         (["-p", "epochs", "1", "-p", "epochs", "2"], "sets parameter 'epochs' twice"),
-        (["--out", "."], "already exists, is not empty"),
+        (["--out", "."], "is not empty"),
     ],
 )
 def test_invalid_command_is_rejected_before_anything_starts(

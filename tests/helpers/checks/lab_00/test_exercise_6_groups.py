@@ -33,6 +33,12 @@ def sorts_by_absolute_value(x):
 
 
 @answers.wrong("not-four-each")
+def takes_what_is_not_in_the_first_group(x):
+    group = sorted(x)[:4]
+    return group, [value for value in x if value not in group]
+
+
+@answers.wrong("not-four-each")
 def splits_into_negative_and_other_numbers(x):
     return [v for v in x if v < 0], [v for v in x if v >= 0]
 

@@ -41,6 +41,24 @@ def forgets_the_buffers(net, optimizer):
     return {**with_comprehensions(net, optimizer), "buffers": set()}
 
 
+@answers.wrong("missing")
+def checks_only_weights(net, optimizer):
+    devices = {module.weight.device for module in net.modules() if hasattr(module, "weight")}
+    return {**with_comprehensions(net, optimizer), "parameters": devices}
+
+
+@answers.wrong("missing")
+def checks_only_the_running_statistics(net, optimizer):
+    devices = {buffer.device for name, buffer in net.named_buffers() if "running" in name}
+    return {**with_comprehensions(net, optimizer), "buffers": devices}
+
+
+@answers.wrong("missing")
+def checks_only_one_value_per_parameter(net, optimizer):
+    devices = {next(iter(entry.values())).device for entry in optimizer.state.values()}
+    return {**with_comprehensions(net, optimizer), "state": devices}
+
+
 @answers.wrong("too-many")
 def adds_the_cpu_to_the_buffers(net, optimizer):
     devices = with_comprehensions(net, optimizer)

@@ -64,6 +64,29 @@ def tracks_gradients(net, batches):
     return by_counting_pairs(net, batches, gradients=True)
 
 
+@answers.wrong("net-moved")
+def moves_the_network_to_the_images(net, batches):
+    return by_counting_pairs(net.cpu(), batches)
+
+
+@answers.wrong("training-mode")
+def evaluates_in_training_mode(net, batches):
+    return by_counting_pairs(net.train(), batches)
+
+
+@answers.wrong("mode-not-restored")
+def returns_to_training_mode(net, batches):
+    fractions = by_counting_pairs(net, batches)
+    net.train()
+    return fractions
+
+
+@answers.wrong("gradients-left-off")
+def freezes_the_network(net, batches):
+    net.requires_grad_(False)
+    return by_counting_pairs(net, batches)
+
+
 @answers.wrong("many-fetches")
 def fetches_each_batch(net, batches):
     return by_counting_pairs(net, batches, fetch=True)
