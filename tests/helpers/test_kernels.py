@@ -112,13 +112,16 @@ def test_a_thousand_wrong_masks_do_not_end_the_process():
 
 
 def test_kernel_uses_library_and_other_kernels_and_leaves_modules_unchanged():
-    parts = (globals(), *map(vars, (tl, tl.core, tl.math, tl.standard, tl.tensor)))
-    before = [dict(part) for part in parts]
+    modules = [globals(), *map(vars, (tl, tl.core, tl.math, tl.standard, tl.tensor))]
+    before = [dict(module) for module in modules]
     x, out = torch.rand(4, 16)[:, :6], torch.zeros(4)
     reduce[(4,)](x, out, 16, 6, BLOCK=8)
     torch.testing.assert_close(out, 2 * x.sum(1) + x.amax(1))
-    globals().pop("interpreter_semantic", before[0].pop("interpreter_semantic", None))
-    assert [dict(part) == old for part, old in zip(parts, before, strict=True)] == [True] * 6
+    for module, names in zip(modules, before, strict=True):
+        assert {n: module.get(n) for n in names} == names
+        # What rewritten code needs, and inherited methods, which Triton's interpreter sets itself.
+        added = {name for name in set(module) - set(names) if not name.startswith("__")}
+        assert added <= {"interpreter_semantic"}
 
 
 @pytest.mark.parametrize(("atomic", "races"), [(True, []), (False, [(1, (0, 1))])])
