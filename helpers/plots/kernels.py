@@ -51,7 +51,8 @@ def plot_accesses(
     if program >= 0:
         show(
             figure,
-            "Grids of squares, one per element of {tensors}. Program {program} touches the filled.",
+            "Grids of squares, one per element of {tensors}. Program {program} touches those "
+            "that are filled.",
             **values,
         )
         return
