@@ -165,14 +165,13 @@ def _lab_messages(course: CourseFolder, file: Path) -> Iterator[Message]:
 
 def _helpers_messages(folder: Path) -> Iterator[Message]:
     for module in sorted(folder.rglob("*.py")):
-        relative = module.relative_to(folder)
-        if relative.name == "diagnosis.py":
+        location = module.relative_to(folder).as_posix()
+        if location == "explain/diagnosis.py":
             for row in tomllib.loads(module.with_suffix(".toml").read_text("utf-8"))["kind"]:
                 for text in (row["title"], *filter(None, [row.get("why")]), *row.get("advice", ())):
-                    yield Message(text, relative.as_posix(), at_runtime=True)
-        # The texts of a lab's checks are in the PO file of the lab.
-        if not any(part.startswith("lab_") for part in relative.parts):
-            yield from check_messages(module.read_text(encoding="utf-8"), relative.as_posix())
+                    yield Message(text, location, at_runtime=True)
+        if "/lab_" not in location:  # the texts of a lab's checks are in the PO file of the lab
+            yield from check_messages(module.read_text(encoding="utf-8"), location)
 
 
 def _pages_messages(course: CourseFolder) -> Iterator[Message]:
