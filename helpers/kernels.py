@@ -163,14 +163,14 @@ class Launch:
         restore = executor._restore_args_dev if keep_results else lambda *_: None
         try:
             with (
-                _library_interpreted(self._function),
+                _library_interpreted(),
                 np.errstate(all="ignore"),
                 mock.patch.multiple(builder, **methods),
                 mock.patch.object(interpreter, "_implicit_cvt", convert),
                 mock.patch.object(executor, "_restore_args_dev", restore),
             ):
-                kernel = _interpreted(self._function)
-                kernel.run_unguarded(*args, grid=grid, warmup=False, **kwargs)
+                run = _interpreted(self._function).run_unguarded
+                run(*args, grid=grid, warmup=False, **kwargs)
         except interpreter.InterpreterError as error:
             while error.__cause__ is not None:
                 error = error.__cause__
@@ -315,12 +315,18 @@ def _is_on_real_gpu(value: Any) -> bool:
 def _interpreted(function: Callable) -> Any:
     from triton.runtime.interpreter import InterpretedFunction
 
-    return InterpretedFunction(function)
+    module, known = function.__globals__, set(function.__globals__)
+    interpreted = InterpretedFunction(function)
+    interpreted.rewrite()
+    # This copies the interpreter's globals into the kernel's module, which needs only one of them.
+    for name in set(module) - known - {"interpreter_semantic"}:
+        del module[name]
+    return interpreted
 
 
 @contextmanager
-def _library_interpreted(function: Callable) -> Iterator[None]:
-    """Let the interpreter call the `@triton.jit` functions that `function` uses, as `tl.sum`."""
+def _library_interpreted() -> Iterator[None]:
+    """Let the interpreter call the `@triton.jit` functions that a kernel uses, such as `tl.sum`."""
     from triton.runtime import interpreter, jit
 
     def call(kernel: Any, *args: Any, **kwargs: Any) -> Any:
@@ -333,14 +339,8 @@ def _library_interpreted(function: Callable) -> Iterator[None]:
     def bind(kernel: Any, tensor: Any, owner: Any = None) -> Any:  # for methods, such as x.sum()
         return kernel if tensor is None else partial(kernel, tensor)
 
-    module, known = function.__globals__, set(function.__globals__)
-    try:
-        with (
-            mock.patch.dict(os.environ, TRITON_INTERPRET="1"),
-            mock.patch.multiple(jit.JITFunction, create=True, __call__=call, __get__=bind),
-        ):
-            yield
-    finally:
-        # The interpreter copies its own globals into the kernel's module; it needs only this one.
-        for name in set(module) - known - {"interpreter_semantic"}:
-            del module[name]
+    with (
+        mock.patch.dict(os.environ, TRITON_INTERPRET="1"),
+        mock.patch.multiple(jit.JITFunction, create=True, __call__=call, __get__=bind),
+    ):
+        yield

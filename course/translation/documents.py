@@ -5,6 +5,7 @@ The texts of code are found in its syntax tree: calls to `translate`, hints, cap
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,11 +25,7 @@ START_PAGE = Path(__file__).parents[1] / "authoring" / "start_page.template"
 # Modules that generate texts in every notebook and on the start page.
 _GENERATOR_MODULES = ("course/authoring/generated.py", "docs/site/conf.py")
 # For each function, the arguments that are translated when they are shown, by position or name.
-_HELPER_ARGUMENTS = {
-    "translate": (0,), "show": (1,),
-    "Kind": (2, 3, 4, "title", "why", "advice"),
-    "Opcode": (1, 3),
-}  # fmt: skip
+_HELPER_ARGUMENTS = {"translate": (0,), "show": (1,), "Opcode": (1, 3)}
 _CELL_ARGUMENTS = {"show": ("alt",), "box": (0, 1), "progress": (0,)}
 
 
@@ -168,10 +165,13 @@ def _lab_messages(course: CourseFolder, file: Path) -> Iterator[Message]:
 
 def _helpers_messages(folder: Path) -> Iterator[Message]:
     for module in sorted(folder.rglob("*.py")):
-        relative = module.relative_to(folder)
-        # The texts of a lab's checks are in the PO file of the lab.
-        if not any(part.startswith("lab_") for part in relative.parts):
-            yield from check_messages(module.read_text(encoding="utf-8"), relative.as_posix())
+        location = module.relative_to(folder).as_posix()
+        if location == "explain/diagnosis.py":
+            for row in tomllib.loads(module.with_suffix(".toml").read_text("utf-8"))["kind"]:
+                for text in (row["title"], *filter(None, [row.get("why")]), *row.get("advice", ())):
+                    yield Message(text, location, at_runtime=True)
+        if "/lab_" not in location:  # the texts of a lab's checks are in the PO file of the lab
+            yield from check_messages(module.read_text(encoding="utf-8"), location)
 
 
 def _pages_messages(course: CourseFolder) -> Iterator[Message]:

@@ -3,10 +3,12 @@
 import ast
 import re
 import textwrap
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from html import escape
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -28,116 +30,11 @@ class Kind:
     pattern: str
     title: str
     why: str = ""
-    advice: tuple[str, ...] = ()
+    advice: Sequence[str] = ()
 
 
-# The first matching pattern wins, so specific patterns come first.
-KINDS = (
-    Kind(
-        "memory",
-        r"(CUDA|HIP|XPU|MPS|CUDA error:) (backend )?out of memory",
-        "The GPU is out of memory",
-        "The line needs more memory than is free.",
-        (
-            "Use smaller batches, `del` tensors that you no longer need, and evaluate under "
-            "`torch.no_grad()`.",
-            "Add `loss.item()` to a running total, not `loss`, which keeps the whole graph in "
-            "memory.",
-        ),
-    ),
-    Kind(
-        "numpy",
-        r"can't convert .*device type tensor to numpy",
-        "NumPy can access only CPU memory",
-        "NumPy cannot access GPU memory: copy the tensor to the CPU first.",
-    ),
-    Kind(
-        "generator",
-        r"Expected a '\w+' device type for generator",
-        "The generator is on another device",
-        "Random numbers are drawn on the device of their generator.",
-        ("Create it on that device: `torch.Generator(device=device)`.",),
-    ),
-    Kind(
-        "load",
-        r"Attempting to deserialize object on",
-        "The file was saved on a GPU that this machine does not have",
-        "torch loads each tensor to the device it was saved on, unless you pass `map_location`.",
-        ("Pass `map_location='cpu'` to `torch.load`.",),
-    ),
-    Kind(
-        "fork",
-        r"Cannot re-initialize CUDA in forked subprocess",
-        "A DataLoader worker cannot use the GPU",
-        "A forked worker process cannot use the CUDA context of its parent process.",
-        ("Return CPU tensors from the dataset, and move each batch in the training loop.",),
-    ),
-    Kind(
-        "assert",
-        r"device-side assert triggered",
-        "A device-side assertion failed on the GPU",
-        "The usual cause is a label or an index out of range: the labels of C classes are 0 to "
-        "C - 1.",
-        (
-            "Restart the kernel and run the same code on the CPU: there the message names the "
-            "line and the value.",
-        ),
-    ),
-    Kind(
-        "name",
-        r"device type at start of device string|Invalid device string|Invalid device, must be",
-        "There is no device with this name",
-        advice=("Write `'cpu'`, `'cuda'` or, for one of several GPUs, `'cuda:1'`.",),
-    ),
-    Kind(
-        "ordinal",
-        r"invalid device ordinal|Invalid device id",
-        "There is no GPU with this number",
-        advice=("GPUs are numbered from 0 to `torch.cuda.device_count() - 1`.",),
-    ),
-    Kind(
-        "pin",
-        r"dense CPU tensors can be pinned|cannot pin ",
-        "Only CPU tensors can be pinned",
-        "Pinned memory is CPU memory from which copies to the GPU are fast.",
-    ),
-    Kind(
-        "no-gpu",
-        r"Found no NVIDIA driver|driver on your system is too old|No (CUDA|HIP) GPUs are available"
-        r"|Torch not compiled with|not linked with support for|driver version is insufficient"
-        r"|no CUDA-capable device|Cannot access accelerator device when none is available"
-        r"|MPS backend is supported on MacOS|[Pp]inned memory requires CUDA",
-        "This machine has no GPU that torch can use",
-        "Let the program use the GPU where there is one, and the CPU elsewhere.",
-        (
-            "Choose once: `device = 'cuda' if torch.cuda.is_available() else 'cpu'`. Then write "
-            "`.to(device)` in place of `.cuda()`, and `device=device` in place of `device='cuda'`.",
-        ),
-    ),
-    Kind(
-        "must-be-cpu",
-        r"'lengths' argument should be a 1D CPU|batch_sizes (tensor )?should (always )?be on CPU"
-        r"|tensor_indices_or_sections to be on cpu|only implemented on CPU tensors",
-        "This argument must stay on the CPU",
-        "torch reads these numbers on the CPU to plan the work of the GPU.",
-    ),
-    Kind(
-        "mix",
-        r"same devices?\b|different devices?\b|at least two devices"
-        r"|expected device \S+ but got|expected (it|them) to be on GPU"
-        r"|gradient (with device type|located on device)|is not on the expected device"
-        r"|to have \S+ device, but got tensor with|storage has not been allocated on MPS",
-        "Two devices in one operation",
-        "An operation needs all its tensors on one device; torch does not copy them for you.",
-    ),
-    Kind(
-        "cuda",
-        r"^(CUDA|HIP|cuDNN|CUBLAS) error|CUDNN_STATUS|CUBLAS_STATUS",
-        "The GPU reported an error",
-        "The GPU runs asynchronously, so the line that caused the error may be an earlier one.",
-        ("Restart the kernel and run again with the environment variable CUDA_LAUNCH_BLOCKING=1.",),
-    ),
-)
+_ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["kind"]
+KINDS = [Kind(**row) for row in _ROWS]
 MISMATCH = next(kind for kind in KINDS if kind.name == "mix")
 _INPUT_TYPES = re.compile(r"Input type \((.*?)\) and (?:weight|bias) type \((.*?)\)")
 _DEVICE_NAMES = re.compile(r"(?<![\w.'])'?(cpu|meta|(?:cuda|mps|xpu)(?::\d+)?)\b'?", re.IGNORECASE)

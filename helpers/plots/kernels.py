@@ -47,16 +47,21 @@ def plot_accesses(
         axis.spines[:].set_visible(False)
         axis.grid(visible=False)
     figure.suptitle(title, fontsize=11)
-    alt = (
-        "Grids of squares, one per element of {tensors}, for {programs} programs. A square has the "
-        "color and number of the program that touches it; gray squares are touched by several."
-    )
+    values = {"tensors": ", ".join(tensors), "programs": launch.programs, "program": program}
     if program >= 0:
-        alt = (
-            "Grids of squares, one per element of {tensors}. Program {program} touches the filled."
+        show(
+            figure,
+            "Grids of squares, one per element of {tensors}. Program {program} touches those "
+            "that are filled.",
+            **values,
         )
-    names = ", ".join(tensors)
-    show(figure, alt, tensors=names, programs=launch.programs, program=program)
+        return
+    show(
+        figure,
+        "Grids of squares, one per element of {tensors}, for {programs} programs. A square has the "
+        "color and number of the program that touches it; gray squares are touched by several.",
+        **values,
+    )
 
 
 def plot_roofline(

@@ -123,9 +123,11 @@ plot_accesses(
 # programs in this lesson, come from the kernel's own accesses.
 #
 # **Where does it run?** On a GPU, the first launch compiles the kernel, once for each combination
-# of dtypes and constants. Without a GPU, as Triton does if you set `TRITON_INTERPRET=1` before you
-# import it, the programs run as Python, one after another, with NumPy's arithmetic. Results are
-# right, but times mean nothing, and three things differ:
+# of dtypes and constants; `recording` also interprets it, on copies. Without a GPU, kernels are
+# only interpreted: the programs run as Python, one after another, with NumPy's arithmetic. (Outside
+# this course, set `TRITON_INTERPRET=1` before the first import of Triton. Nothing is checked then:
+# a missing mask changes other memory of the process.) Results are right, but times mean nothing,
+# and three things differ:
 #
 # - bfloat16 is silently wrong in the interpreter, which stores it in integers and adds those
 #   (1 + 1 gives 1.7e38). `kernels` refuses it: use fp32 or fp16.

@@ -6,7 +6,6 @@ import sys
 import pytest
 import torch
 
-import simulated_cuda
 from helpers import kernels
 
 triton = pytest.importorskip("triton", reason="Triton's packages are for Linux")
@@ -15,10 +14,9 @@ kernels.enable()
 
 
 @triton.jit
-def scale_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+def scale(x, out, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + offsets, mask=offsets < n)
-    tl.store(out_ptr + offsets, 2 * x, mask=offsets < n)
+    tl.store(out + offsets, 2 * tl.load(x + offsets, mask=offsets < n), mask=offsets < n)
 
 
 @triton.jit
@@ -27,86 +25,78 @@ def double(x):
 
 
 @triton.jit
-def reduce_kernel(x_ptr, out_ptr, row_stride, columns, BLOCK: tl.constexpr):
+def reduce(x, out, row_stride, columns, BLOCK: tl.constexpr):
     column = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + tl.program_id(0) * row_stride + column, mask=column < columns, other=0)
-    tl.store(out_ptr + tl.program_id(0), double(x.sum(axis=0)) + tl.max(x, axis=0))
+    row = tl.load(x + tl.program_id(0) * row_stride + column, mask=column < columns, other=0)
+    tl.store(out + tl.program_id(0), double(row.sum(axis=0)) + tl.max(row, axis=0))
 
 
 @triton.jit
-def any_kernel(x_ptr, shift, limit, KIND: tl.constexpr, BLOCK: tl.constexpr):
+def access(x, shift, limit, KIND: tl.constexpr, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK) + shift
     if KIND == "read":
-        tl.load(x_ptr + offsets, mask=offsets < limit)
+        tl.load(x + offsets, mask=offsets < limit)
     elif KIND == "write":
-        tl.store(x_ptr + offsets, 7, mask=offsets < limit)
+        tl.store(x + offsets, 7, mask=offsets < limit)
     else:
-        tl.atomic_add(x_ptr + offsets, 7, mask=offsets < limit)
+        tl.atomic_add(x + offsets, 7, mask=offsets < limit)
 
 
 @triton.jit
-def count_kernel(x_ptr, counts_ptr, ATOMIC: tl.constexpr):
-    x = tl.load(x_ptr + tl.program_id(0))
+def count(x, counts, ATOMIC: tl.constexpr):
+    digit = tl.load(x + tl.program_id(0))
     if ATOMIC:
-        tl.atomic_add(counts_ptr + x, 1)
+        tl.atomic_add(counts + digit, 1)
     else:
-        tl.store(counts_ptr + x, tl.load(counts_ptr + x) + 1)
+        tl.store(counts + digit, tl.load(counts + digit) + 1)
 
 
 @triton.jit
-def last_program_kernel(out_ptr):
-    tl.store(out_ptr + tl.arange(0, 4) // 2, tl.program_id(0))
+def last_program(out):
+    tl.store(out + tl.arange(0, 4) // 2, tl.program_id(0))
 
 
 @triton.jit
-def misspelled_kernel(x_ptr):
-    tl.store(x_ptr, undefined_name)  # noqa: F821
+def misspelled(x):
+    tl.store(x, undefined_name)  # noqa: F821
 
 
 @pytest.mark.parametrize("order", ["forward", "reversed", 3])
 def test_records_what_each_program_reads_and_writes(order):
-    x = torch.arange(10.0)
-    out = torch.zeros(10)
+    x, out = torch.arange(10.0), torch.zeros(10)
     with kernels.recording(order) as launches:
-        scale_kernel[lambda meta: (triton.cdiv(10, meta["BLOCK"]),)](x, out, 10, BLOCK=4)
+        scale[lambda meta: (triton.cdiv(10, meta["BLOCK"]),)](x, out, 10, BLOCK=4)
     (launch,) = launches
     assert torch.equal(out, 2 * x)
-    assert (launch.kernel, launch.grid, launch.shapes["out_ptr"]) == (
-        "scale_kernel",
-        (3, 1, 1),
-        (10,),
-    )
+    assert (launch.kernel, launch.grid, launch.shapes["out"]) == ("scale", (3, 1, 1), (10,))
     assert (launch.bytes_read, launch.bytes_written, launch.races()) == (40, 40, [])
-    assert launch.elements("out_ptr", "write") == {0: [0, 1, 2, 3], 1: [4, 5, 6, 7], 2: [8, 9]}
-    assert launch.elements("out_ptr", "read") == {0: [], 1: [], 2: []}
+    assert launch.elements("out", "write") == {0: [0, 1, 2, 3], 1: [4, 5, 6, 7], 2: [8, 9]}
+    assert launch.elements("out", "read") == {0: [], 1: [], 2: []}
 
 
-def test_the_order_of_the_programs_is_as_requested():
-    results = {}
-    for order in ("forward", "reversed"):
-        out = torch.zeros(2, dtype=torch.int32)
-        with kernels.recording(order):
-            last_program_kernel[(5,)](out)
-        results[order] = out.tolist()
-    assert results == {"forward": [4, 4], "reversed": [0, 0]}
+@pytest.mark.parametrize(("order", "last"), [("forward", 4), ("reversed", 0)])
+def test_the_order_of_the_programs_is_as_requested(order, last):
+    out = torch.zeros(2, dtype=torch.int32)
+    with kernels.recording(order):
+        last_program[(5,)](out)
+    assert out.tolist() == [last, last]
 
 
 def check_wrong_mask(seed):
-    """A random access that leaves its tensor is an error and changes nothing."""
+    """A random access that leaves its tensor is an error and changes nothing around it."""
     choose = random.Random(seed)
     n, block = choose.randint(1, 200), choose.choice([16, 32, 64])
     kind, dtype = choose.choice(kernels.KINDS), choose.choice([torch.float32, torch.int32])
     beyond = choose.choice([1, 5, 3000]) if choose.random() < 0.5 else 0
     shift = 0 if beyond else -choose.choice([1, 10, 10**6])
     arena = torch.zeros(n + 200, dtype=dtype)
-    view = arena[100 : 100 + n]
-    programs = triton.cdiv(n + beyond, block)
     with pytest.raises(kernels.OutOfBounds) as caught, kernels.recording(seed):
-        any_kernel[(programs,)](view, shift, n + beyond, KIND=kind, BLOCK=block)
+        grid = (triton.cdiv(n + beyond, block),)
+        access[grid](arena[100 : 100 + n], shift, n + beyond, KIND=kind, BLOCK=block)
     error = caught.value
-    assert (error.kind, error.tensor, error.shape) == (kind, "x_ptr", (n,))
+    assert (error.kind, error.tensor, error.shape) == (kind, "x", (n,))
     assert not 0 <= error.element < n
-    assert "x_ptr + offsets" in error.line
+    assert "x + offsets" in error.line
     assert arena[:100].count_nonzero() == arena[100 + n :].count_nonzero() == 0
 
 
@@ -121,76 +111,44 @@ def test_a_thousand_wrong_masks_do_not_end_the_process():
         check_wrong_mask(seed)
 
 
-def test_wrong_stride_leaves_the_view():
-    x = torch.zeros(4, 16)[:, :6]
-    with pytest.raises(kernels.OutOfBounds, match="Is a stride wrong") as caught:
-        reduce_kernel[(4,)](x, torch.zeros(4), 6, 6, BLOCK=8)
-    assert (caught.value.program, caught.value.element) == ((1, 0, 0), 6)
-
-
 def test_kernel_uses_library_and_other_kernels_and_leaves_modules_unchanged():
-    def state():
-        names = {"interpreter_semantic"}
-        parts = (
-            globals(),
-            vars(tl),
-            vars(tl.core),
-            vars(tl.math),
-            vars(tl.standard),
-            vars(tl.tensor),
-        )
-        return [{n: v for n, v in part.items() if n not in names} for part in parts]
-
-    x, out, before = torch.rand(4, 16)[:, :6], torch.zeros(4), state()
-    reduce_kernel[(4,)](x, out, 16, 6, BLOCK=8)
+    modules = [globals(), *map(vars, (tl, tl.core, tl.math, tl.standard, tl.tensor))]
+    before = [dict(module) for module in modules]
+    x, out = torch.rand(4, 16)[:, :6], torch.zeros(4)
+    reduce[(4,)](x, out, 16, 6, BLOCK=8)
     torch.testing.assert_close(out, 2 * x.sum(1) + x.amax(1))
-    assert [a == b for a, b in zip(state(), before, strict=True)] == [True] * 6
+    for module, names in zip(modules, before, strict=True):
+        assert {n: module.get(n) for n in names} == names
+        # What rewritten code needs, and inherited methods, which Triton's interpreter sets itself.
+        added = {name for name in set(module) - set(names) if not name.startswith("__")}
+        assert added <= {"interpreter_semantic"}
 
 
-@pytest.mark.parametrize(("atomic", "races"), [(True, 0), (False, 1)])
+@pytest.mark.parametrize(("atomic", "races"), [(True, []), (False, [(1, (0, 1))])])
 def test_race_is_an_element_that_two_programs_use_and_not_all_atomically(atomic, races):
     counts = torch.zeros(3, dtype=torch.int32)
     with kernels.recording() as launches:
-        count_kernel[(3,)](torch.tensor([1, 1, 2]), counts, ATOMIC=atomic)
+        count[(3,)](torch.tensor([1, 1, 2]), counts, ATOMIC=atomic)
+        last_program[(1,)](torch.zeros(2))  # stores each element twice
     assert counts.tolist() == [0, 2, 1]
-    found = launches[0].races()
-    assert [(race.element, race.programs) for race in found] == [(1, (0, 1))][:races]
+    assert [(race.element, race.programs) for race in launches[0].races()] == races
+    assert [race.programs for race in launches[1].races()] == [(0,), (0,)]
 
 
-def test_race_within_one_store():
-    with kernels.recording() as launches:
-        last_program_kernel[(1,)](torch.zeros(2))
-    assert [race.programs for race in launches[0].races()] == [(0,), (0,)]
-
-
-def test_errors_of_a_kernel_keep_their_type():
+def test_errors_of_a_kernel_keep_their_type_and_bfloat16_is_refused():
     with pytest.raises(NameError, match="undefined_name"):
-        misspelled_kernel[(1,)](torch.zeros(1))
-
-
-def test_bfloat16_is_refused():
-    x = torch.zeros(4, dtype=torch.bfloat16)
+        misspelled[(1,)](torch.zeros(1))
     with pytest.raises(TypeError, match="use float32 or float16"):
-        scale_kernel[(1,)](x, x, 4, BLOCK=4)
-
-
-def test_runs_on_a_simulated_gpu():
-    simulated_cuda.enable()
-    try:
-        x = torch.ones(4, device="cuda")
-        scale_kernel[(1,)](x, x, 4, BLOCK=4)
-        assert x.tolist() == [2, 2, 2, 2]
-    finally:
-        simulated_cuda.disable()
+        misspelled[(1,)](torch.zeros(1, dtype=torch.bfloat16))
 
 
 def test_kernels_are_compiled_on_a_real_gpu_and_recorded_on_copies(monkeypatch):
     compiled = []
     monkeypatch.setattr(kernels, "_is_on_real_gpu", lambda value: True)
-    monkeypatch.setattr(type(scale_kernel), "run_unguarded", lambda *a, **k: compiled.append(k))
+    monkeypatch.setattr(type(scale), "run_unguarded", lambda *a, **k: compiled.append(k))
     with kernels.recording() as launches:
-        scale_kernel[(1,)](torch.ones(4), torch.ones(4), 4, BLOCK=4)
-    scale_kernel[(1,)](torch.ones(4), torch.ones(4), 4, BLOCK=4)
+        scale[(1,)](torch.ones(4), torch.ones(4), 4, BLOCK=4)
+    scale[(1,)](torch.ones(4), torch.ones(4), 4, BLOCK=4)
     assert (len(launches), len(compiled)) == (1, 2)
 
 

@@ -1,5 +1,7 @@
 """Lab 10, exercise 4: a matrix product, one tile per program."""
 
+import torch
+
 from helpers.checks.plain import is_close
 
 answers = "matmul(A, B)"
@@ -9,10 +11,12 @@ section = "A matrix product in tiles"
 
 
 def cases(draw):
-    M, N, K = draw.randint(17, 31), draw.randint(33, 47), draw.randint(33, 47)
-    A, B = (draw.normal(*shape, device=draw.device) for shape in ((M, K), (K, N)))
-    # There are 2 rows and 3 columns of tiles.
-    yield {"A": A, "B": B, "device": draw.device, "bytes": 4 * (3 * M * K + 2 * K * N + M * N)}
+    M, N, K = draw.randint(25, 31), draw.randint(41, 47), draw.randint(33, 47)
+    # Integers, because a GPU may round the numbers of `tl.dot` to 11 bits (TF32).
+    shapes = (M, K), (K, N)
+    A, B = (draw.integers(-9, 10, n, draw.device, torch.float32) for n in shapes)
+    # Six programs read 16 rows of A and 16 columns of B, which may be padded.
+    yield {"A": A, "B": B, "device": draw.device, "bytes": 4 * (6 * 32 * K + M * N)}
 
 
 def right(case, first=0, end=None):

@@ -29,7 +29,7 @@ def find_wrong_sum(f):
 
 side_effects = {"overflow": lambda f: f.case.special and not f.value.values.isfinite().all()}
 mistakes = {"wrong-sum": find_wrong_sum}
-costs = {"whole-row": lambda f: f.moved < f.case.bytes}
+costs = {"whole-row": lambda f: f.largest >= f.right.shape[1]}
 hints = """
 overflow: The softmax is right for small numbers, but not for large or very negative ones.
     -> exp(89) is too large for float32, and exp(-104) is 0. What do you subtract from each number?

@@ -83,3 +83,21 @@ def test_memory_is_checked_if_the_system_cannot_limit_it(monkeypatch):
     monkeypatch.setattr(limits, "MEMORY_LIMIT", 1 << 27)
     with pytest.raises(OutOfMemory):
         CodeLimits(20).run(lambda: [bytearray(1 << 24) for _ in iter(int, 1)])
+
+
+def test_stopped_kernel_leaves_triton_usable():
+    triton = pytest.importorskip("triton")
+    from tests.helpers.checks.lab_10.edits import define
+
+    before = triton.language.load, os.environ.get("TRITON_INTERPRET")
+    kernel = "@triton.jit\ndef k(x, N):\n    i = 0\n    while i != N:\n        i += 1\n"
+    kernel += "        tl.store(x, tl.load(x) + 1)\n"
+    launch = define(kernel, "kernel")["k"][(1,)]
+    # The timer interrupts each of them at another place.
+    for _ in range(5):
+        with pytest.raises(OutOfTime):
+            CodeLimits(0.05).run(launch, torch.zeros(1), -1)
+        assert before == (triton.language.load, os.environ.get("TRITON_INTERPRET"))
+        x = torch.zeros(1)
+        launch(x, 3)
+        assert x == 3
