@@ -315,10 +315,7 @@ costs = {
     "compare and jump, x = 5": SmallComputer(relu, x=5, y=7).run(),
     "RELU, any x": SmallComputer(relu_wired, special=["RELU"], x=-3, y=7).run(),
 }
-figures.plot_categories(costs, title="One RELU replaces a comparison, a jump, and a SET")
-
-# %%
-{name: f"{cost.cycles} cycles" for name, cost in costs.items()}
+{name: {"cycles": cost.cycles} | cost.by_category for name, cost in costs.items()}
 
 # %% [markdown]
 # Real chips have such instructions: `MAXPS` on x86 computes the maximum of 4 pairs of numbers at a

@@ -26,7 +26,6 @@ def table(**device_by_name: str) -> TensorTable:
 
 
 BEFORE, HALFWAY = table(weight="cpu", bias="cpu"), table(weight="cuda:0", bias="cpu")
-COST = SmallComputer(RELU, x=-3, y=7).run()
 WAITS = [Span("launches", "add", 0, 1e-4), Span("GPU 0", "add", 5e-5, 1.2e-4)]
 WAITS += [Span("CPU", "item", 1e-4, 1.2e-4)]
 WAITS_ONCE = Estimate(find_card("T4"), 1.2e-4, 1e-4, 7e-5, 0, WAITS)
@@ -74,7 +73,6 @@ FIGURES = [
     ),
     (memory.draw_segments, ([SEGMENT, {"segment_type": "small"}],), "divided into blocks"),
     (partial(parallel.plot_memory, memory=80), ({"DDP": {"a": 14.0, "b": 84.0}},), "DDP 98.0 GB."),
-    (small_computer.plot_categories, ({"run": COST},), "run: 3 data movement, 1 arithmetic, 2 "),
     (small_computer.plot_cycles, ([1, 2], {"a": [40, 20]}), "a: from 40 to 20 cycles"),
     (
         small_computer.plot_lanes,
