@@ -114,5 +114,5 @@ def plot_speeds(
     axis.legend(frameon=False, fontsize=8, loc="upper left")
     best = {name: max(speeds) for name, (_, speeds) in curves.items()}
     best |= {name: speed for name, (_, speed) in (points or {}).items()}
-    listed = "; ".join(f"{name}: \N{ALMOST EQUAL TO} {speed:,.0f}" for name, speed in best.items())
+    listed = "; ".join(f"{name}: \N{ALMOST EQUAL TO} {speed:,.4g}" for name, speed in best.items())
     show(figure, "Chart on log scales with the highest GFLOP/s of {listed}.", listed=listed)
