@@ -25,18 +25,15 @@ def main() -> None:
         "--cifar10",
         type=Path,
         default=os.environ.get("CIFAR10_ROOT"),
+        required="CIFAR10_ROOT" not in os.environ,
         help="real CIFAR-10 in any layout that the course reads (default: $CIFAR10_ROOT)",
     )
     arguments = parser.parse_args()
     if unknown := sorted(set(arguments.names) - set(NAMES)):
         parser.error(f"unknown benchmark {', '.join(unknown)}; choose from {', '.join(NAMES)}")
-    if arguments.cifar10 is None:
-        parser.error(
-            "the benchmarks need real CIFAR-10: pass its path with --cifar10 or CIFAR10_ROOT"
-        )
     for name in arguments.names or NAMES:
         print(f"{name} ...", flush=True)
-        text = json.dumps(run_benchmark(name, Path(arguments.cifar10)), indent=2) + "\n"
+        text = json.dumps(run_benchmark(name, arguments.cifar10), indent=2) + "\n"
         (RECORDS / f"{name}.json").write_text(text)
         print(text, flush=True)
 

@@ -51,7 +51,5 @@ def merge_records(
     """Return the new content of NAME.json: `new_records`, and the records of other devices."""
     new_devices = {entry.device for entry in new_records}
     others = [entry for entry in records.read(name, folder) if entry.device not in new_devices]
-    return {
-        "description": description,
-        "records": [asdict(entry) for entry in [*new_records, *others]],
-    }
+    entries = [asdict(entry) for entry in [*new_records, *others]]
+    return {"description": description, "records": entries}

@@ -8,7 +8,6 @@ half after them, so that a change in the machine's speed favors neither.
 """
 
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -36,27 +35,21 @@ def measure(cifar10_root: Path | str) -> Results:
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         loop_seconds = [_papermill(scratch, seed) for seed in range(RUNS // 2)]
-        forked_seconds = _batch(scratch / "warm", [])
-        fresh_seconds = _batch(scratch / "fresh", ["--fresh-kernels"])
+        batch_seconds = {
+            "forked kernels": _batch(scratch / "forked"),
+            "fresh kernels": _batch(scratch / "fresh", "--fresh-kernels"),
+        }
         loop_seconds += [_papermill(scratch, seed) for seed in range(RUNS // 2, RUNS)]
-        num_compared, cell_seconds, overhead = _compare(scratch)
+        num_compared = _compare(scratch / "forked", scratch)
     baseline = sum(loop_seconds)
     results = {
         "baseline": f"a loop of {RUNS} papermill commands, run in full",
         "seconds": {
             "papermill, each command": [round(seconds, 2) for seconds in loop_seconds],
             f"papermill, {RUNS} commands": round(baseline, 1),
-            f"course batch, {JOBS} at once, forked kernels": round(forked_seconds, 1),
-            f"course batch, {JOBS} at once, fresh kernels": round(fresh_seconds, 1),
+            **{f"course batch, {JOBS} at once, {k}": round(s, 1) for k, s in batch_seconds.items()},
         },
-        "ratio": {
-            "forked kernels": round(baseline / forked_seconds, 2),
-            "fresh kernels": round(baseline / fresh_seconds, 2),
-        },
-        "inside a forked run, median seconds": {
-            "cells": round(statistics.median(cell_seconds), 2),
-            "starting and ending": round(statistics.median(overhead), 2),
-        },
+        "ratio": {kind: round(baseline / s, 2) for kind, s in batch_seconds.items()},
         "outputs compared with papermill's and equal": num_compared,
     }
     return {torch.device("cpu"): results}
@@ -64,50 +57,39 @@ def measure(cifar10_root: Path | str) -> Results:
 
 def _papermill(scratch: Path, seed: int) -> float:
     """Run one command; return its wall-clock seconds."""
-    paths = [ROOT / "notebooks" / f"{LESSON}.ipynb", scratch / f"{seed}.ipynb"]
-    command = [sys.executable, "-m", "papermill", *map(str, paths), "-p", "seed", str(seed)]
-    return _run_seconds([*command, "-k", "python3", "--no-progress-bar"], scratch)
+    paths = [str(ROOT / "notebooks" / f"{LESSON}.ipynb"), str(scratch / f"{seed}.ipynb")]
+    options = ["-p", "seed", str(seed), "-k", "python3", "--no-progress-bar"]
+    return _run_seconds("papermill", *paths, *options)
 
 
-def _batch(out: Path, options: list[str]) -> float:
+def _batch(out: Path, *options: str) -> float:
     """Run a whole batch; return its wall-clock seconds."""
-    seeds = [str(seed) for seed in range(RUNS)]
-    command = [sys.executable, "-m", "course.cli", "--root", str(ROOT), "batch", LESSON]
-    command += ["--grid", "seed", *seeds, "--jobs", str(JOBS), "--out", str(out)]
-    return _run_seconds([*command, *options], out.parent)
+    grid = ["--grid", "seed", *map(str, range(RUNS)), "--jobs", str(JOBS), "--out", str(out)]
+    return _run_seconds("course.cli", "--root", str(ROOT), "batch", LESSON, *grid, *options)
 
 
-def _run_seconds(command: list[str], folder: Path) -> float:
+def _run_seconds(module: str, *arguments: str) -> float:
+    command = [sys.executable, "-m", module, *arguments]
     start = time.perf_counter()
-    completed = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    with tempfile.TemporaryDirectory() as folder:
+        completed = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     seconds = time.perf_counter() - start
     if completed.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{completed.stdout}{completed.stderr}")
     return seconds
 
 
-def _compare(scratch: Path) -> tuple[int, list[float], list[float]]:
-    """Compare the batch's outputs with papermill's.
-
-    Returns the number of outputs compared, and for each run the seconds in its cells and outside.
-    """
-    count, cell_seconds, overhead = 0, [], []
-    for file in sorted((scratch / "warm" / "state").glob("*.json")):
+def _compare(batch: Path, papermill: Path) -> int:
+    """Return the number of outputs of the batch, after comparing them with papermill's."""
+    count = 0
+    for file in sorted((batch / "state").glob("*.json")):
         entry = json.loads(file.read_text(encoding="utf-8"))
-        ours = nbformat.read(scratch / "warm" / entry["file"], as_version=4)
-        theirs = nbformat.read(scratch / f"{entry['parameters']['seed']}.ipynb", as_version=4)
-        for output, other in zip(_outputs(ours), _outputs(theirs), strict=True):
-            if output != other:
-                raise RuntimeError(
-                    f"{entry['run']} shows {output}, but papermill's run shows {other}."
-                )
-            count += 1
-        cell_metadata = (cell.metadata.get("papermill", {}) for cell in ours.cells)
-        cell_seconds.append(sum(cell.get("duration") or 0 for cell in cell_metadata))
-        overhead.append(entry["seconds"] - cell_seconds[-1])
-    return count, cell_seconds, overhead
-
-
-def _outputs(notebook: nbformat.NotebookNode) -> list[object]:
-    """Return all outputs of the code cells."""
-    return [output for cell in notebook.cells for output in cell.get("outputs", [])]
+        paths = batch / entry["file"], papermill / f"{entry['parameters']['seed']}.ipynb"
+        ours, theirs = (
+            [output for cell in nbformat.read(path, 4).cells for output in cell.get("outputs", [])]
+            for path in paths
+        )
+        if ours != theirs:
+            raise RuntimeError(f"{entry['run']} shows {ours}, but papermill's run {theirs}.")
+        count += len(ours)
+    return count

@@ -8,99 +8,91 @@ simulated GPU without enabling it is also measured.
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import torch
+import torchvision
+from torch import nn
 
 from benchmarks._recording import Results
+from helpers.networks import ClassicNet
 
 DESCRIPTION = (
     "a training step on one thread: the classic network and ResNet-18 with 4 images of 32 x 32 "
     "pixels and SGD, and a transformer with 2 layers of width 64, 8 x 32 tokens and AdamW"
 )
 ROUNDS = 15
-# Steps per block, about a tenth of a second.
-NETWORKS = {"classic": 50, "resnet18": 2, "transformer": 10}
-
-# Runs in a separate process with one thread. It measures processor time, because short steps often
-# wait for other programs.
-_WORKER = """
-import sys, time, torch, torchvision
-from torch import nn
-from helpers.networks import ClassicNet
-kind, network = sys.argv[1:]
-if kind != "plain":
-    import simulated_cuda
-if kind == "enabled":
-    simulated_cuda.enable()
-torch.set_num_threads(1)
-torch.manual_seed(0)
-device = "cuda" if kind == "enabled" else "cpu"
-images, labels = torch.rand(4, 3, 32, 32), torch.tensor([0, 1, 2, 3])
-if network == "classic":
-    net = ClassicNet()
-elif network == "resnet18":
-    net = torchvision.models.resnet18(num_classes=10)
-else:
-    layer = nn.TransformerEncoderLayer(64, 4, 256, batch_first=True)
-    encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-    net = nn.Sequential(nn.Embedding(100, 64), encoder, nn.Linear(64, 100), nn.Flatten(0, 1))
-    images = torch.randint(0, 100, (8, 32))
-    labels = images.flatten()
-net, images, labels = net.to(device), images.to(device), labels.to(device)
-if network == "transformer":
-    optimizer = torch.optim.AdamW(net.parameters())
-else:
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9)
-criterion = nn.CrossEntropyLoss()
-def steps(count):
-    started = time.process_time()
-    for _ in range(count):
-        optimizer.zero_grad()
-        loss = criterion(net(images), labels)
-        loss.backward()
-        optimizer.step()
-    return (time.process_time() - started) / count
-steps(10)
-for line in sys.stdin:
-    print(steps(int(line)), flush=True)
-"""
-
-
-def _fastest_block_seconds(network: str, steps: int) -> dict[str, float]:
-    """Return the seconds per step in the fastest block of each process."""
-    workers = {
-        kind: subprocess.Popen(
-            [sys.executable, "-c", _WORKER, kind, network],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=Path(__file__).parents[1],
-        )
-        for kind in ("plain", "imported", "enabled")
-    }
-    seconds: dict[str, list[float]] = {kind: [] for kind in workers}
-    for _ in range(ROUNDS):
-        for kind, worker in workers.items():
-            worker.stdin.write(f"{steps}\n")
-            worker.stdin.flush()
-            seconds[kind].append(float(worker.stdout.readline()))
-    for worker in workers.values():
-        worker.communicate()
-    return {kind: min(values) for kind, values in seconds.items()}
+NETWORKS = {"classic": 50, "resnet18": 2, "transformer": 10}  # steps per block, about 0.1 s
+KINDS = ("plain", "imported", "enabled")
 
 
 def measure(cifar10_root: Path | str) -> Results:
     """Return the microseconds per step of each network and process, and ratios to the baseline."""
     microseconds, ratio = {}, {}
     for network, steps in NETWORKS.items():
-        fastest = _fastest_block_seconds(network, steps)
+        fastest = _fastest_blocks(network, steps)
         microseconds[network] = {k: round(1e6 * seconds) for k, seconds in fastest.items()}
         ratio[network] = {k: round(seconds / fastest["plain"], 2) for k, seconds in fastest.items()}
-    results = {
-        "baseline": "plain",
-        "microseconds": microseconds,
-        "ratio": ratio,
-        "rounds": ROUNDS,
-    }
+    results = {"baseline": "plain", "microseconds": microseconds, "ratio": ratio, "rounds": ROUNDS}
     return {torch.device("cpu"): results}
+
+
+def _fastest_blocks(network: str, steps: int) -> dict[str, float]:
+    """Return the seconds per step in the fastest block of each process."""
+    command = [sys.executable, "-m", "benchmarks.simulated_cuda_cost", network, str(steps)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    root = Path(__file__).parents[1]
+    workers = {kind: subprocess.Popen([*command, kind], cwd=root, **pipes) for kind in KINDS}
+    seconds: dict[str, list[float]] = {kind: [] for kind in workers}
+    for _ in range(ROUNDS):
+        for kind, worker in workers.items():
+            print(file=worker.stdin, flush=True)
+            seconds[kind].append(float(worker.stdout.readline()))
+    for worker in workers.values():
+        worker.communicate()
+    return {kind: min(values) for kind, values in seconds.items()}
+
+
+def _measure_blocks(network: str, steps: int, kind: str) -> None:
+    """For each line of standard input, print the seconds per step of one block, on one thread.
+
+    This is processor time, because short steps often wait for other programs.
+    """
+    if kind != "plain":
+        import simulated_cuda
+    if kind == "enabled":
+        simulated_cuda.enable()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    device = "cuda" if kind == "enabled" else "cpu"
+    X, y = torch.rand(4, 3, 32, 32), torch.arange(4)
+    if network == "transformer":
+        layer = nn.TransformerEncoderLayer(64, 4, 256, batch_first=True)
+        encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        net = nn.Sequential(nn.Embedding(100, 64), encoder, nn.Linear(64, 100), nn.Flatten(0, 1))
+        X = torch.randint(0, 100, (8, 32))
+        y = X.flatten()
+    else:
+        net = ClassicNet() if network == "classic" else torchvision.models.resnet18(num_classes=10)
+    net, X, y = net.to(device), X.to(device), y.to(device)
+    if network == "transformer":
+        optimizer = torch.optim.AdamW(net.parameters())
+    else:
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9)
+
+    def block(count: int) -> float:
+        started = time.process_time()
+        for _ in range(count):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(net(X), y).backward()
+            optimizer.step()
+        return (time.process_time() - started) / count
+
+    block(10)  # warm-up
+    for _ in sys.stdin:
+        print(block(steps), flush=True)
+
+
+if __name__ == "__main__":
+    _measure_blocks(sys.argv[1], int(sys.argv[2]), sys.argv[3])

@@ -89,10 +89,8 @@ def _build(options: argparse.Namespace) -> int:
         return 1 if findings else 0
     build(course, options.names, force=options.force, cell_timeout=options.cell_timeout)
     if course.repository == PLACEHOLDER_REPOSITORY:
-        print(
-            f"Badges and setup cells point to the placeholder {PLACEHOLDER_REPOSITORY}. To point "
-            "them to your repository: course release --repo OWNER/NAME"
-        )
+        text = f"Badges and setup cells point to the placeholder {PLACEHOLDER_REPOSITORY}. To point"
+        print(text, "them to your repository: course release --repo OWNER/NAME")
     return 0
 
 
@@ -133,16 +131,18 @@ def _add_release(commands: argparse._SubParsersAction) -> None:
         description="Write the repository of the course into pyproject.toml, the pages, the "
         "sources and the generated cells of all notebooks. Does not push anything.",
     )
-    repository = "the repository on GitHub, or its URL"
-    command.add_argument("--repo", required=True, metavar="OWNER/NAME", help=repository)
+    command.add_argument("--repo", required=True, metavar="OWNER/NAME", help="or its URL on GitHub")
     command.add_argument("--tag", metavar="TAG", help="a tag or branch (default: the current one)")
+    text = "remove the labs' sources, solutions and tests, which contain answers"
+    command.add_argument("--without-solutions", action="store_true", help=text)
     command.set_defaults(command=_release)
 
 
 def _release(options: argparse.Namespace) -> int:
     from course.authoring.release import release
 
-    release(open_course(options.root), options.repo, options.tag)
+    is_without = options.without_solutions
+    release(open_course(options.root), options.repo, options.tag, without_solutions=is_without)
     return 0
 
 

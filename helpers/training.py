@@ -224,8 +224,8 @@ def fast_small_batches(device: torch.device, loader: Any) -> Iterator[None]:
     """On a CPU, train batches of up to 4 images on one thread and without oneDNN.
 
     For such small batches, waking a second thread and preparing a oneDNN convolution cost more than
-    they save, and on a busy machine each step waits for the slower thread. The measurements are in
-    benchmarks/training_steps.py.
+    they save, and on a busy machine each step waits for the slower thread: benchmarks/speedups.py
+    measures "one thread".
     """
     if device.type != "cpu" or (getattr(loader, "batch_size", None) or 5) > 4:
         yield

@@ -39,7 +39,7 @@ __all__ = [
 # An attribute of torch, not of this module, so that the installation survives a module reload.
 _INSTALLATION_ATTRIBUTE = "_course_simulated_cuda"
 # Versions of PyTorch whose device checks and messages were compared with the simulation's.
-TESTED_TORCH = ("2.11", "2.12", "2.13", "2.14")
+TESTED_TORCH = ("2.11", "2.12", "2.13", "2.14", "2.15")
 
 
 def _installation() -> Installation | None:

@@ -17,7 +17,7 @@ from .cards import find_card
 _DESCRIPTION = "Run a Python program with simulated GPUs, in this process and its child processes."
 _EXAMPLES = """examples:
   python -m simulated_cuda train.py --epochs 1
-  python -m simulated_cuda --gpu T4 --timeline trace.json train.py
+  python -m simulated_cuda --gpu T4 --steps 5 --timeline trace.json train.py
   python -m simulated_cuda --gpus 2 --memory 16GiB train.py
   python -m simulated_cuda --gpus 2 -m torch.distributed.run --nproc-per-node 2 train.py
   python -m simulated_cuda --find-missing-moves src/mypackage -- tests -k train
@@ -41,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
                        "picture, FILE.svg"),
         "--launch-us": (float, "N",
                         "with --gpu: microseconds that the CPU takes to launch an operation"),
+        "--steps": (int, "N", "with --gpu: stop the program after N steps of its optimizer"),
     }  # fmt: skip
     for name, (convert, metavar, text) in options.items():
         parser.add_argument(name, type=convert, metavar=metavar, help=text)
@@ -81,7 +82,7 @@ def _reported(options: argparse.Namespace) -> Iterator[None]:
     machine = simulated_cuda._installation().machine
     if options.launch_us is not None:
         machine.clock.launch_seconds = 1e-6 * options.launch_us
-    steps = Steps(machine)
+    steps = Steps(machine, options.steps)
     try:
         yield
     finally:
@@ -104,8 +105,8 @@ def main(arguments: list[str] | None = None) -> int:
     # The arguments after "--" are for pytest. argparse would drop the "--".
     end = words.index("--") if "--find-missing-moves" in words and "--" in words else len(words)
     options = parser.parse_args(words[:end])
-    if options.gpu is None and (options.timeline or options.launch_us):
-        parser.error("--timeline and --launch-us need a card, such as --gpu T4")
+    if options.gpu is None and (options.timeline or options.launch_us or options.steps):
+        parser.error("--timeline, --launch-us and --steps need a card, such as --gpu T4")
     memory = options.memory or (options.gpu.memory_bytes if options.gpu else 8 * settings.GIB)
     requested = settings.Settings(options.gpus, memory, options.gpu and options.gpu.name)
     if options.find_missing_moves:

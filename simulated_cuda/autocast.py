@@ -62,7 +62,8 @@ def run(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         return func(*args, **kwargs)
     if func in RECURRENT:
         full = func(*tree_map(_as_full, args), **kwargs)
-        return tree_map(lambda value: _as_low(value, torch.get_autocast_dtype("cuda")), full)
+        low = torch.get_autocast_dtype("cuda")
+        return tree_map(lambda value: _convert(value, low, torch.float32), full)
     if func in FULL_PRECISION:
         args = tuple(_as_full(value) for value in args)
         kwargs = {name: _as_full(value) for name, value in kwargs.items()}
@@ -80,13 +81,10 @@ def _set_cpu(enabled: bool, dtype: torch.dtype) -> None:
     torch.set_autocast_dtype("cpu", dtype)
 
 
+def _convert(value: Any, dtype: torch.dtype, *from_dtypes: torch.dtype) -> Any:
+    is_one = isinstance(value, torch.Tensor) and value.dtype in from_dtypes
+    return value.to(dtype) if is_one else value
+
+
 def _as_full(value: Any) -> Any:
-    if isinstance(value, torch.Tensor) and value.dtype in (torch.float16, torch.bfloat16):
-        return value.float()
-    return value
-
-
-def _as_low(value: Any, dtype: torch.dtype) -> Any:
-    if isinstance(value, torch.Tensor) and value.dtype == torch.float32:
-        return value.to(dtype)
-    return value
+    return _convert(value, torch.float32, torch.float16, torch.bfloat16)

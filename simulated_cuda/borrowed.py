@@ -117,7 +117,8 @@ class _Reachable:
                 further = [
                     v for k, v in vars(value).items() if k not in ("__dict__", "__weakref__")
                 ]
-                data = [k for k, v in vars(value).items() if k[:2] != "__" and _is_data(v)]
+                own = {k: v for k, v in vars(value).items() if k[:2] != "__" and not callable(v)}
+                data = [k for k, v in own.items() if not hasattr(v, "__get__")]
                 self._remember_attributes(value, data)
         elif not isinstance(value, ModuleType | DataLoader | Dataset):
             further = self._parts_of(value)
@@ -203,11 +204,6 @@ class _Reachable:
             else:
                 place.clear()
                 (place.extend if isinstance(place, list | deque) else place.update)(values)
-
-
-def _is_data(value: Any) -> bool:
-    """Return whether an attribute of a class is a variable rather than a method or a property."""
-    return not (callable(value) or hasattr(value, "__get__"))
 
 
 def _is_own(file: str) -> bool:

@@ -44,7 +44,7 @@ def run(mode, func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         args, kwargs = _with_lengths_on_host(args, kwargs)
     home = next((index_of(x) for x in tree_leaves(args) if isinstance(x, Tensor)), CPU)
     try:
-        with CheckedSteps(mode, home):
+        with CheckedSteps(mode, home, func is Tensor.__setitem__):
             result = func(*args, **kwargs)
     except (IndexError, RuntimeError) as error:
         cuda_only_errors.explain_failed_index(func, args, error)
@@ -77,16 +77,18 @@ class CheckedSteps(DispatchMode):
     intermediate tensors with the options of an argument, nearly always on that device.
     """
 
-    def __init__(self, mode, home: int) -> None:
+    def __init__(self, mode, home: int, is_assignment: bool) -> None:
         super().__init__()
         self.memories = mode.memories
-        self.home = home
+        self.home, self.is_assignment = home, is_assignment
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         """Check and run one primitive operation."""
         kwargs = kwargs or {}
         indices = {index_of(x) for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)}
-        if len(indices) > 1:
+        if func is torch.ops.aten.index_fill_.int_Scalar and self.is_assignment:
+            device_index = index_of(args[0])  # from torch 2.15 on, which moves indices first
+        elif len(indices) > 1:
             device_index = rules.check(func, args, kwargs)
         elif indices:
             device_index = indices.pop()

@@ -17,10 +17,13 @@ _MAX_SPANS = 100_000
 
 
 class Steps:
-    """Divides the time of a program into the steps of the optimizer that it uses first."""
+    """Divides the time of a program into the steps of the optimizer that it uses first.
 
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
+    After `last` steps, it ends the program with SystemExit.
+    """
+
+    def __init__(self, machine: Machine, last: int | None = None) -> None:
+        self._machine, self._last = machine, last
         self._clock = machine.clock
         self._clock.on_overflow, self._clock.max_spans = self._begin, _MAX_SPANS
         self._optimizer: Any = None
@@ -37,6 +40,8 @@ class Steps:
             self.seconds.append(self.kept[-1].seconds)
             self._begin()
             self._is_cut = False
+            if len(self.seconds) == self._last:
+                raise SystemExit(0)
 
     def _begin(self) -> None:
         """Forget earlier spans: a program may run many more operations than fit into memory."""

@@ -271,7 +271,7 @@ class Waits(TorchFunctionMode):
                 if tensors and func is not Tensor.new_tensor:
                     self._note_copy(tensors[0], result.device, result.nbytes, args, kwargs)
                 elif func in _FROM_DATA and _is_on_gpu(result) and result.numel():
-                    self.note(self._function, reads=False)
+                    self._note_copy(torch.empty(0), result.device, result.nbytes, (), {})
             return result
         finally:
             self._function, self.muted = before

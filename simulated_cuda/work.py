@@ -111,10 +111,8 @@ def precision_of(dtype: torch.dtype, allow_tf32: bool = False) -> str:
 
 def _is_view(result: Tensor, tensors: Iterable[Tensor], name: str) -> bool:
     """Return whether an operation that is not in place returned a view of an argument."""
-    if name.endswith("_"):
-        return False
-    storage = result.untyped_storage()._cdata
-    return any(x is not result and x.untyped_storage()._cdata == storage for x in tensors)
+    storage, others = result.untyped_storage()._cdata, (x for x in tensors if x is not result)
+    return name[-1] != "_" and any(x.untyped_storage()._cdata == storage for x in others)
 
 
 def product(

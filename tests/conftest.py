@@ -1,5 +1,7 @@
 """A small course in a temporary folder, for the tests of the `course` command."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -21,6 +23,12 @@ HEADER = """\
 
 """
 PYPROJECT = '[tool.course]\nrepository = "somebody/a-course"\ntag = "v7"\n'
+
+
+def run_python(*arguments, **options):
+    """Run Python with these arguments; return the process with its output as text."""
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, **options)
 
 
 class SmallCourse:

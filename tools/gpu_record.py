@@ -10,7 +10,6 @@ writes is marked invalid and cannot be merged.
 
 import argparse
 import contextlib
-import datetime
 import importlib
 import json
 import subprocess
@@ -34,50 +33,16 @@ from tools import record_cuda
 
 # Time limits in seconds, together under ten minutes. "messages" is how CUDA behaves in each test
 # case of the simulated device; each other part is the benchmark of that name.
-PARTS = {
-    "transfers": 40,
-    "batch_and_width": 100,
-    "against_airbench": 120,
-    "messages": 70,
-    "speedups": 200,
-}
+PARTS = {"batch_and_width": 100, "messages": 70, "speedups": 200}
 # Constants of the benchmarks, changed to keep the limits.
-CONSTANTS = {"against_airbench": {"RUNS": 3}, "speedups": {"ROUNDS": 5, "SECONDS": 0.3}}
+CONSTANTS = {"speedups": {"ROUNDS": 5, "SECONDS": 0.3}}
+SMALL = {"devices": lambda: [torch.device("cuda", 0)], "ROUNDS": 3, "SECONDS": 0.01}
 SIMULATED_CONSTANTS = {
-    "transfers": {"SIZES": (4096, 32768), "ROUNDS": 3, "MATRIX": 64, "SECONDS": 0.01},
     "batch_and_width": {
-        "BATCH_SIZES": (4, 16),
-        "WIDTHS": {"other": (1, 2)},
-        "DEPTHS": (1, 2),
-        "ROUNDS": 3,
-        "SECONDS": 0.01,
+        **SMALL, "BATCH_SIZES": (4, 16), "WIDTHS": {"other": (1, 2)}, "DEPTHS": (1, 2)
     },
-    "speedups": {"ROUNDS": 3, "SECONDS": 0.01, "SKIP": {"torch.compile": "not on a simulated GPU"}},
-}
-
-
-def record_messages(simulated: bool) -> dict[str, Any]:
-    """Record how CUDA behaves in each test case of the simulated device."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "record.json"
-        if simulated:
-            cases = record_cuda.all_cases()[:20]
-            with mock.patch.object(record_cuda, "all_cases", lambda: cases):
-                unexpected = record_cuda.record_cases("simulated", False, "simulated GPU", path)
-        else:
-            name = torch.cuda.get_device_name(0)
-            unexpected = record_cuda.record_cases(record_cuda.REAL_GPU, True, name, path)
-        return {"messages": json.loads(path.read_text()), "unexpected_results": unexpected}
-
-
-def run_benchmark_here(name: str, simulated: bool) -> dict[str, Any]:
-    """Run the benchmark `name` with the constants for this tool."""
-    module = importlib.import_module(f"benchmarks.{name}")
-    changes = (SIMULATED_CONSTANTS if simulated else CONSTANTS).get(name, {})
-    if simulated:
-        changes = changes | {"devices": lambda: [torch.device("cuda", 0)]}
-    with mock.patch.dict(vars(module), changes):
-        return run_benchmark(name, "synthetic" if simulated else "auto")
+    "speedups": {**SMALL, "SKIP": {"torch.compile": "not on a simulated GPU"}},
+}  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -97,20 +62,27 @@ def run_part(name: str, simulated: bool) -> dict[str, Any]:
         with simulated_gpu() if simulated else contextlib.nullcontext():
             if name == "messages":
                 return record_messages(simulated)
-            return run_benchmark_here(name, simulated)
+            constants = (SIMULATED_CONSTANTS if simulated else CONSTANTS).get(name, {})
+            with mock.patch.dict(vars(importlib.import_module(f"benchmarks.{name}")), constants):
+                return run_benchmark(name, "synthetic" if simulated else "auto")
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
 
 
+def record_messages(simulated: bool) -> dict[str, Any]:
+    """Record how CUDA behaves in each test case of the simulated device."""
+    source = "simulated" if simulated else record_cuda.REAL_GPU
+    device = torch.cuda.get_device_name(0)
+    cases = record_cuda.all_cases()[: 20 if simulated else None]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "record.json"
+        unexpected = record_cuda.record_cases(source, not simulated, device, path, cases=cases)
+        return {"messages": json.loads(path.read_text()), "unexpected_results": unexpected}
+
+
 def record_all(path: Path, names: list[str], simulated: bool) -> dict[str, Any]:
     """Run the parts `names`, each in its own process, and write their results to `path`."""
-    result: dict[str, Any] = {
-        "valid": not simulated,
-        "device": "simulated GPU" if simulated else torch.cuda.get_device_name(0),
-        "torch": torch.__version__,
-        "date": datetime.date.today().isoformat(),
-        "parts": {},
-    }
+    result: dict[str, Any] = {"valid": not simulated, "parts": {}}
     for name in names:
         # Timings of the simulated GPU are not used, and the machine may be slow or busy.
         limit = PARTS[name] * (10 if simulated else 1)
@@ -118,14 +90,11 @@ def record_all(path: Path, names: list[str], simulated: bool) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "part.json"
             command = [sys.executable, "-m", "tools.gpu_record", "--part", name, "--to", str(file)]
-            command += ["--simulated"] if simulated else []
             try:
-                subprocess.run(command, timeout=limit, check=True)
+                subprocess.run(command + ["--simulated"] * simulated, timeout=limit, check=True)
                 outcome = json.loads(file.read_text())
-            except subprocess.TimeoutExpired:
-                outcome = {"error": f"stopped after {limit} s"}
-            except (subprocess.CalledProcessError, OSError, ValueError) as error:
-                outcome = {"error": str(error)}
+            except (subprocess.SubprocessError, OSError, ValueError) as error:
+                outcome = {"error": str(error)}  # such as a time limit that was exceeded
         result["parts"][name] = outcome
         print(f"{name}: {outcome.get('error', 'recorded')}", flush=True)
         path.write_text(json.dumps(result, indent=1) + "\n")

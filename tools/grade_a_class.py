@@ -10,6 +10,7 @@ import re
 import sys
 import tempfile
 import time
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,10 +22,21 @@ from nbformat.v4 import new_code_cell
 from course.grading.grade import GradingOptions, grade
 from course.grading.gradebook import GradedSubmission
 from course.grading.limits import SandboxLimits
-from tools.hostile_answers import ATTACKS, HARMLESS, HOSTILE, STUDENTS
 
 LABS = Path(__file__).parents[1] / "labs"
 NAME = "01_tensors_and_devices"
+_TABLES = tomllib.loads(Path(__file__).with_name("class_of_70.toml").read_text(encoding="utf-8"))
+# By student: a table with the exercise, the answer, and the hint if the answer is wrong.
+STUDENTS = _TABLES["students"]
+# By attack: a table with the exercise, and the answer that attacks. It is `harmless` if the attack
+# still gets its points, because it also defines the right function.
+HOSTILE = _TABLES["hostile"]
+# Attacks that try to get points for wrong answers in any lab. The source defines `answer`, which is
+# used as every function and class that the lab requests.
+ATTACKS: dict[str, str] = {
+    name: _TABLES["forged_messages"] * row.get("forged", False) + row["answer"]
+    for name, row in _TABLES["attacks"].items()
+}
 
 
 @dataclass
@@ -39,15 +51,12 @@ class Member:
     points: dict[int, int]
     hints: dict[int, str] = field(default_factory=dict)
 
-    def text(self) -> str:
-        """Return the notebook as JSON text."""
-        return nbformat.writes(self.content)
-
     def write(self, folder: Path) -> None:
         """Write the submission to `folder`, under the name that Moodle uses."""
         target = folder / f"{self.student}_4711_assignsubmission_file_"
         target.mkdir(parents=True)
-        content = self.content if isinstance(self.content, bytes) else self.text().encode()
+        is_file = isinstance(self.content, bytes)
+        content = self.content if is_file else nbformat.writes(self.content).encode()
         (target / f"{NAME}.ipynb").write_bytes(content)
 
 
@@ -83,13 +92,12 @@ class ClassBuilder:
         """Return the 70 members of the class."""
         no_points = dict.fromkeys(self.max_points, 0)
         members = self.unusual_members()
-        for name, (number, source, hint) in STUDENTS.items():
-            failed = {number: hint} if hint else {}
-            points = self.full_points_except(*failed)
-            members.append(Member(name, self.with_answer(number, source), points, failed))
-        for name, (number, source) in HOSTILE.items():
-            points = self.full_points_except(*([] if name in HARMLESS else [number]))
-            members.append(Member(name, self.with_answer(number, source), points))
+        for name, row in (STUDENTS | HOSTILE).items():
+            number = row["exercise"]
+            hints = {number: row["hint"]} if "hint" in row else {}
+            is_wrong = bool(hints) if name in STUDENTS else not row.get("harmless")
+            points = self.full_points_except(*[number] * is_wrong)
+            members.append(Member(name, self.with_answer(number, row["answer"]), points, hints))
         for name, source in ATTACKS.items():
             members.append(Member(name, attack_lab(self.original, source), no_points))
         return members
@@ -145,57 +153,45 @@ def grade_id(cell: NotebookNode) -> str:
     return cell.get("metadata", {}).get("nbgrader", {}).get("grade_id", "")
 
 
-def differences(member: Member, graded: GradedSubmission) -> list[str]:
-    """Return the differences between a graded submission and the expected points and hints."""
-    lines = []
-    for mark in graded.marks:
-        points, hint = member.points[mark.exercise], member.hints.get(mark.exercise, mark.hint)
-        if (mark.points, mark.hint) != (points, hint):
-            lines.append(
-                f"exercise {mark.exercise}: {mark.points} points, hint {mark.hint} "
-                f"({mark.status}: {mark.message}), expected {points}, {hint}"
-            )
-    return lines
-
-
 def main() -> int:
     """Grade the class and print the result; return 1 if a mark is wrong or a process remains."""
     parser = argparse.ArgumentParser(description="Grade a made-up class and check every mark.")
     parser.add_argument("out", type=Path, nargs="?", help="folder to keep the feedback in")
     options = parser.parse_args()
     members = {member.student: member for member in ClassBuilder().members()}
+
+    def show(graded: GradedSubmission, done: int, count: int) -> None:
+        student, notes = graded.submission.student, graded.notes or ""
+        points = f"{graded.points} of {graded.max_points}"
+        print(f"{done} of {count}: {student}, {points} {notes}", flush=True)
+
     old_pids = set(psutil.pids())
     with tempfile.TemporaryDirectory() as folder:
+        submissions = Path(folder, "in")
         for member in members.values():
-            member.write(Path(folder, "in"))
+            member.write(submissions)
         start = time.monotonic()
-        results = grade(
-            LABS / f"{NAME}.ipynb",
-            Path(folder, "in"),
-            options.out or Path(folder, "out"),
-            GradingOptions(limits=SandboxLimits(cell_seconds=8)),
-            lambda graded, done, count: print(
-                f"{done} of {count}: {graded.submission.student}, {graded.points} of "
-                f"{graded.max_points} {graded.notes or ''}",
-                flush=True,
-            ),
-        )
+        out = options.out or Path(folder, "out")
+        limits = GradingOptions(limits=SandboxLimits(cell_seconds=8))
+        results = grade(LABS / f"{NAME}.ipynb", submissions, out, limits, show)
         seconds = time.monotonic() - start
-    wrong = [
-        f"WRONG {graded.submission.student}: {difference}"
-        for graded in results
-        for difference in differences(members[graded.submission.student], graded)
-    ]
-    print(*wrong, sep="\n")
+    num_wrong = 0
+    for graded in results:
+        member = members[graded.submission.student]
+        for mark in graded.marks:
+            points, hint = member.points[mark.exercise], member.hints.get(mark.exercise, mark.hint)
+            if (mark.points, mark.hint) != (points, hint):
+                num_wrong += 1
+                print(f"WRONG {member.student}: {mark}, expected {points} points, hint {hint}")
     num_strays = sum(
         process.pid not in old_pids and "course.grading" in str(process.info)
         for process in psutil.process_iter(["cmdline"])
     )
     print(
-        f"{len(results)} submissions, {len(HOSTILE | ATTACKS)} hostile, {len(wrong)} wrong marks, "
+        f"{len(results)} submissions, {len(HOSTILE | ATTACKS)} hostile, {num_wrong} wrong marks, "
         f"{num_strays} stray processes, {seconds:.0f} s"
     )
-    return 1 if wrong or num_strays else 0
+    return 1 if num_wrong or num_strays else 0
 
 
 if __name__ == "__main__":

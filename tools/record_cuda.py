@@ -29,6 +29,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflat
 
 from simulated_cuda.tests.recorded_cases import (
     RECORD,
+    Case,
     Entry,
     Record,
     all_cases,
@@ -55,14 +56,14 @@ _COPY_OPERATIONS = {
 
 def record_cases(
     source: str, verified: bool, device: str, path: Path = RECORD,
-    run: Callable[..., Entry] = run_case,
+    run: Callable[..., Entry] = run_case, cases: Sequence[Case] | None = None,
 ) -> list[str]:  # fmt: skip
     """Run the cases that this machine supports, and merge their entries into the record at `path`.
 
     Returns one line per case that did not behave as expected.
     """
     warnings.simplefilter("ignore")
-    cases, version = all_cases(), torch.__version__
+    cases, version = cases or all_cases(), torch.__version__
     origin = {"source": source, "verified": verified, "device": device, "torch": version}
     origin["date"] = datetime.date.today().isoformat()
     entries: Record = {}

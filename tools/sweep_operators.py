@@ -61,8 +61,8 @@ def outcomes(operator) -> dict[str, str]:
     return results
 
 
-def run_child(kind: str, after: str, only: str) -> None:
-    """Print the outcomes of the operators after `after` as lines of JSON."""
+def run_child(kind: str, start: int, only: str) -> None:
+    """Print the outcomes of the operators from number `start` on as lines of JSON."""
     warnings.simplefilter("ignore")
     from torch.testing._internal.common_methods_invocations import op_db
 
@@ -71,7 +71,7 @@ def run_child(kind: str, after: str, only: str) -> None:
     mode = torch.no_grad() if kind == "simulated" else ComputeOnCPU()
     operators = {x.full_name: x for x in op_db if re.search(only, x.full_name)}
     names = [name for name in operators if "jiterator" not in name]
-    for name in names[names.index(after) + 1 if after else 0 :]:
+    for name in names[start:]:
         print(json.dumps([name, {}]), flush=True)
         with mode, torch.no_grad():
             try:
@@ -85,10 +85,9 @@ def run_child(kind: str, after: str, only: str) -> None:
 def collect(kind: str, environment: dict[str, str], only: str) -> dict[str, dict[str, str]]:
     """Run all operators in child processes; one that crashes its process has no outcomes."""
     results: dict[str, dict[str, str]] = {}
-    last_name = ""
     while True:
         # After a crash or 20 minutes, the next child starts with the next operator.
-        options = ["--child", kind, last_name, "--only", only]
+        options = ["--child", kind, str(len(results)), "--only", only]
         command = ["timeout", "1200", sys.executable, "-m", "tools.sweep_operators", *options]
         child = subprocess.run(command, env=environment, text=True, check=False,
                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # fmt: skip
@@ -98,8 +97,7 @@ def collect(kind: str, environment: dict[str, str], only: str) -> dict[str, dict
             return results
         if not lines:
             raise SystemExit(f"No operator was run. Find the reason with: {' '.join(command)}")
-        last_name = lines[-1][0]
-        print(f"{kind}: {last_name} crashed the process", file=sys.stderr)
+        print(f"{kind}: {lines[-1][0]} crashed the process", file=sys.stderr)
 
 
 def main() -> None:
@@ -110,7 +108,7 @@ def main() -> None:
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        run_child(*options.child, options.only)
+        run_child(options.child[0], int(options.child[1]), options.only)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory() as folder:
         stand_in = {**environment, **build_stand_in(Path(folder))}

@@ -9,7 +9,6 @@ from pathlib import Path
 from course.authoring.build import build
 from course.authoring.up_to_date import find_outdated
 from course.course_folder import CourseError, CourseFolder
-from course.files import write_atomically
 from course.translation.catalogs import languages
 from course.translation.course_translation import read_translation
 
@@ -31,6 +30,7 @@ def release(
     repository: str,
     tag: str | None = None,
     *,
+    without_solutions: bool = False,
     log: Callable[[str], None] = print,
 ) -> None:
     """Point the whole course at `repository` ("owner/name") and `tag`.
@@ -38,6 +38,7 @@ def release(
     `repository` may also be the URL of the repository on GitHub. Without a tag, the current one is
     kept. Changes `[tool.course]` in pyproject.toml, the URLs of the course in pages and sources,
     and each notebook's generated cells. Executes only notebooks whose code contains such a URL.
+    `without_solutions` then removes the files with answers to the labs.
 
     Raises:
         CourseError: a name is malformed, the course is not a git clone or has uncommitted changes,
@@ -56,7 +57,7 @@ def release(
             "for example v1.0."
         )
     new = replace(course, repository=match[1], tag=tag)
-    if new == course:
+    if new == course and not without_solutions:
         log(f"The course already points to {course.repository} at {tag}.")
         return
     changed = _git(course.root, "status", "--porcelain", "--untracked-files=no").splitlines()
@@ -77,14 +78,15 @@ def release(
             after = _update_urls(before, course, new)
             texts |= {path: after} if after != before else {}
     for path, text in texts.items():
-        mode = path.stat().st_mode
-        write_atomically(path, text)
-        path.chmod(mode)
+        path.write_bytes(text.encode())
         log(f"{path.relative_to(course.root).as_posix()}: URLs updated")
     # A release does not publish languages that have not been built.
     built = [code for code in languages(course) if read_translation(course, code).is_built]
     labs = [f"labs/{name}" for name in course.lab_names()]
     build(new, [*course.lesson_names(), *labs, *built], log=log)
+    if without_solutions:
+        answers = ("labs/source", "labs/solutions", "tests/helpers/checks")
+        log(_git(course.root, "rm", "-rf", "--ignore-unmatch", *answers).rstrip())
 
 
 def _git(root: Path, *arguments: str) -> str:

@@ -190,8 +190,8 @@ class Batch:
         is_usable = not out.exists() or (out / "state").is_dir()
         if not is_usable and (out.is_file() or any(out.iterdir())):
             raise CourseError(
-                f"{out} already exists, is not empty and does not contain a batch. Choose another "
-                "folder with --out."
+                f"{out} is {'a file' if out.is_file() else 'not empty, and not a batch'}. Choose "
+                "another folder with --out."
             )
         # All runs that have ended. Runs that could not run are not in `state`, so that they rerun.
         self.entries = {

@@ -166,6 +166,11 @@ class ClusterExecutor:
                 f"Cannot connect to a Dask scheduler at {settings.cluster} ({error}). "
                 "To start one: dask scheduler"
             ) from None
+        with contextlib.suppress(TimeoutError):
+            self._client.wait_for_workers(1, timeout=10)
+        if not self._client.scheduler_info()["workers"]:
+            text = "has no workers. The runs wait for the first one"
+            print(f"{settings.cluster} {text}: dask worker {settings.cluster}", flush=True)
         self._batch = (uuid.uuid4().hex, settings)
         self._dask_executor = self._client.get_executor(pure=False)
 
@@ -211,8 +216,11 @@ def _get_executor(batch: _Batch) -> LocalExecutor:
 
 def _execute_on_worker(batch: _Batch, job: Job, notebook: bytes) -> tuple[RunResult, bytes]:
     """Execute `notebook` on the worker; return the result and the executed notebook."""
+    from distributed import get_worker
+
     executor = _get_executor(batch)
-    with tempfile.TemporaryDirectory(prefix="course-") as name:
+    # Dask removes this folder later if the worker is killed.
+    with tempfile.TemporaryDirectory(dir=get_worker().local_directory) as name:
         scratch = Path(name)
         notebook_file, executed_file = scratch / "given.ipynb", scratch / "executed.ipynb"
         notebook_file.write_bytes(notebook)

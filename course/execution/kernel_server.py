@@ -42,15 +42,27 @@ def main() -> None:
     # Let the operating system reap supervisors that have exited.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     requests = socket.socket(fileno=0)
+    connections: list[Path] = []
     while True:
         request, descriptors, *_ = socket.recv_fds(requests, 1 << 20, 1)
         if not request:
+            remove_sockets(connections)
             return
+        connections += [Path(a) for a in json.loads(request)["argv"] if a.endswith(".json")]
         if fork() == 0:
             requests.detach()
             channel = socket.socket(fileno=descriptors[0])
             supervise(channel, json.loads(request), fresh=is_fresh)
         os.close(descriptors[0])
+
+
+def remove_sockets(connections: list[Path]) -> None:
+    """Remove the files of kernels whose client was killed before it could do this."""
+    for connection in connections:
+        with contextlib.suppress(OSError, ValueError):
+            sockets = Path(json.loads(connection.read_text())["ip"])
+            for file in [connection, *sockets.parent.glob(f"{sockets.name}-*")]:
+                file.unlink()
 
 
 def preload(modules: list[str]) -> None:

@@ -108,7 +108,7 @@ def add_similar(commands: argparse._SubParsersAction) -> None:
         "similar",
         help="list very similar submissions",
         description="Compare the answers of every pair of submissions, ignoring code that the lab "
-        "or its solution contains.",
+        "or its solution contains; then compare each submission with the published solution.",
     )
     command.set_defaults(command=_similar)
     _add_lab_and_submissions(command)
@@ -121,7 +121,7 @@ def _similar(options: argparse.Namespace) -> int:
 
     from course.course_folder import open_course
     from course.grading.grade import lab_file
-    from course.grading.similar import similar
+    from course.grading.similar import similar, similarity_to_solution
     from course.grading.submissions import find_submissions
 
     original = lab_file(open_course(options.root), options.lab)
@@ -137,4 +137,9 @@ def _similar(options: argparse.Namespace) -> int:
     elif not pairs:
         pair = f"No two of the {len(submissions)} submissions"
         print(f"{pair} have a similarity of {options.threshold:.0%} or more.")
+    if solution is not None:
+        print("\nSimilarity to the published solution:")
+        fractions = similarity_to_solution(lab, solution, submissions)
+        for student, fraction in sorted(fractions.items(), key=lambda item: -item[1]):
+            print(f"{fraction:>6.0%}  {student}")
     return 0

@@ -66,7 +66,7 @@ def _encode(value: Any, tensors: dict[str, torch.Tensor]) -> Any:
         return value
     if kind is torch.Tensor:
         name = str(len(tensors))
-        tensors[name] = value.contiguous()
+        tensors[name] = value.clone(memory_format=torch.contiguous_format)  # shares no memory
         return {"Tensor": name}
     if kind in (torch.device, torch.dtype):
         return {kind.__name__: str(value).removeprefix("torch.")}

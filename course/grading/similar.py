@@ -1,7 +1,7 @@
-"""`course similar`: find very similar submissions.
+"""`course similar`: find very similar submissions, and copies of the published solution.
 
-They are compared by their token n-grams with normalized variable names, without those in the lab or
-its solution, and weighted by inverse document frequency, so that rare n-grams count more.
+Submissions are compared by their token n-grams with normalized variable names, without those in the
+lab or its solution, and weighted by inverse document frequency, so that rare n-grams count more.
 """
 
 import ast
@@ -68,6 +68,27 @@ def similar(
             example = max((ngrams[first][ngram] for ngram in shared), key=len)
             pairs.append(SimilarPair(first, second, round(min(similarity, 1.0), 3), example))
     return sorted(pairs, key=lambda pair: -pair.similarity)
+
+
+def similarity_to_solution(
+    original: NotebookNode, solution: NotebookNode, submissions: Sequence[Submission]
+) -> dict[str, float]:
+    """Return the fraction of each student's code that is in the solution, with the same names.
+
+    Code that the lab contains does not count, and students with too little code are left out.
+    """
+    lab, published = (
+        {*_ngrams(cell.source for cell in notebook.cells if cell.cell_type == "code").values()}
+        for notebook in (original, solution)
+    )
+    fractions = {}
+    for submission in submissions:
+        if submission.notebook is not None:
+            cells = merge_answers(original, submission.notebook).cells
+            own = _ngrams(cell.source for cell in cells if cell.kind is CellKind.STUDENT)
+            if len(texts := {*own.values()} - lab) >= _MIN_SHARED:
+                fractions[submission.student] = len(texts & published) / len(texts)
+    return fractions
 
 
 def _ngrams(sources: Iterable[str]) -> dict[tuple[str, ...], str]:

@@ -92,7 +92,7 @@ STANDARD: dict[str, Predicate] = {
 }
 # The same, but tried after its own costs.
 STANDARD_COSTS: dict[str, Predicate] = {
-    "copied": lambda f: f.copies and {"bytes": sum(copy.bytes for copy in f.copies)},
+    "copied": lambda f: f.copies and {"bytes": sum(copy.bytes for copy in f.copies)}
 }
 
 

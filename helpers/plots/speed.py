@@ -1,4 +1,4 @@
-"""Figures about speed: repeated timings, curves that cross, parts of a step, loaders, copies."""
+"""Figures about speed: repeated timings, curves that cross, parts of a step, loaders."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -249,24 +249,3 @@ def _format_rate(value: float) -> str:
     if value >= 1e6:
         return f"{value / 1e6:.1f}M"
     return f"{value / 1e3:.3g}k" if value >= 1e3 else f"{value:.0f}"
-
-
-def plot_transfers(
-    sizes: Sequence[int], rates: Mapping[str, Sequence[float]], where: str
-) -> Figure:
-    """Draw GB/s from host to device against the bytes of a copy, one curve per kind of memory.
-
-    `where` is the device and the date, for the title's second line.
-    """
-    figure, axis = new_figure()
-    for (kind, values), mark in zip(rates.items(), "osDv", strict=False):
-        axis.plot([size / 1e6 for size in sizes], values, marker=mark, label=kind)
-    _use_plain_log_scale(axis.xaxis, (1,))
-    _use_plain_log_scale(axis.yaxis)
-    axis.legend(fontsize=8)
-    last = {kind: values[-1] for kind, values in rates.items()}
-    slowest, fastest = min(last, key=last.get), max(last, key=last.get)
-    ratio = last[fastest] / last[slowest]
-    title = f"Large copies: {fastest} memory is {ratio:.1f} times as fast as {slowest}\n{where}"
-    axis.set(xlabel="size of a copy [MB]", ylabel="host to device [GB/s]", title=title)
-    return figure

@@ -209,7 +209,8 @@ def _parse(
             elif kind == "address":
                 operands.append(_address(operand, addresses))
             else:
-                operands.append(_value(operand, addresses, numbers=kind == "value"))
+                reads = name in ("CMP", "OUT", "STORE")
+                operands.append(_value(operand, addresses, kind == "value", reads))
         except ProgramError as error:
             raise ProgramError(f"in `{text}`, {error}") from None
     return Instruction(opcode, tuple(operands), text)
@@ -229,8 +230,8 @@ def _address(text: str, addresses: Mapping[str, Address]) -> Address:
     return replace(addresses[name], index=index)
 
 
-def _value(text: str, addresses: Mapping[str, Address], *, numbers: bool) -> str | Number:
-    if text in REGISTERS or (numbers and text in FIXED_REGISTERS):
+def _value(text: str, addresses: Mapping[str, Address], numbers: bool, reads: bool) -> str | Number:
+    if text in REGISTERS or ((numbers or reads) and text in FIXED_REGISTERS):
         return text
     if numbers and re.fullmatch(r"[+-]?\d+", text):
         return int(text)

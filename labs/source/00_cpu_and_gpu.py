@@ -26,14 +26,15 @@ from helpers.checks import lab_00 as check
 from helpers.small_computer import INSTRUCTION_SET, SmallComputer
 
 # %% tags=["parameters"]
-seed: int = 0  # seed of the random numbers in the checks
+seed: int = 0  # of random numbers in your own cells
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(seed=seed)
 
 # %% [markdown]
 # The small computer has these instructions. In this lab, it does not have the last two, RELU and
-# MAC. A *value* is a number or a register: to use data in memory, LOAD them first.
+# MAC. A *value* is a number or a register: to use data in memory, LOAD them first. All numbers in
+# this lab are whole numbers.
 
 # %%
 INSTRUCTION_SET
@@ -253,9 +254,9 @@ save:   STORE A, y[LANE]
 SmallComputer(two_ways, lanes=4, x=[5, -2, 8, -6], y=[0] * 4).trace()
 
 # %% [markdown]
-# You have eight numbers, none of them 0, and four lanes, so you need two runs. Write `groups(x)`.
-# It splits the list of eight numbers into two lists of four so that both runs together take as few
-# cycles as possible.
+# You have eight numbers, none of them 0, and four lanes, so you need two runs. Some of the numbers
+# may be equal. Write `groups(x)`. It splits the list of eight numbers into two lists of four so that
+# both runs together take as few cycles as possible.
 
 
 # %% exercise=6

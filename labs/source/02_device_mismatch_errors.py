@@ -28,7 +28,7 @@ from helpers import lesson
 from helpers.checks import lab_02 as check
 
 # %% tags=["parameters"]
-seed: int = 0  # seed of the random numbers in the checks
+seed: int = 0  # of random numbers in your own cells
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(seed=seed, practice=True, gpus=2)

@@ -29,7 +29,7 @@ from helpers import lesson
 from helpers.checks import lab_04 as check
 
 # %% tags=["parameters"]
-seed: int = 0  # of every random number
+seed: int = 0  # of random numbers in your own cells
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(seed=seed, practice=True, gpus=2)
@@ -40,10 +40,10 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 # `train_classic(net, batches)` is the classic script as a function. It trains `net` on batches of
 # images and labels, which are on the CPU, and returns it. As it is, everything runs on the CPU.
 #
-# Make the three edits that put the training on the GPU, and nothing else. Make the first edit
-# *inside* the function: the check also runs it on a machine without a GPU, where the same function
-# trains on the CPU. `net` itself is trained, not a copy, and its final weights are those that the
-# given script would learn.
+# Make the three edits that put the training on the GPU; what is computed stays the same. Make the
+# first edit *inside* the function: the check runs it on a machine with one GPU, and on one without,
+# where the same function trains on the CPU. `net` itself is trained, not a copy, and its final
+# weights are those that the given script would learn.
 
 
 # %% exercise=1 task="make the three edits"
@@ -154,7 +154,8 @@ check.exercise_3(per_class)
 # is wrong in three places. Fix it.
 #
 # The network has BatchNorm; the batches are on the CPU, and the last one is smaller than the
-# others. At no time should more than one batch's computation graph be kept in memory.
+# others. At no time should more than one batch's computation graph be kept in memory. The mode in
+# which your function leaves the network does not matter.
 
 
 # %% exercise=4 task="fix the three mistakes"

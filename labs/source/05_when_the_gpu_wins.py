@@ -30,7 +30,7 @@ from helpers import lesson
 from helpers.checks import lab_05 as check
 
 # %% tags=["parameters"]
-seed: int = 0  # of every random number
+seed: int = 0  # of random numbers in your own cells
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(seed=seed)

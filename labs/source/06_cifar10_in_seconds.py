@@ -29,7 +29,7 @@ from helpers import lesson
 from helpers.checks import lab_06 as check
 
 # %% tags=["parameters"]
-seed: int = 0  # of every random number
+seed: int = 0  # of random numbers in your own cells
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(seed=seed, practice=True, gpus=2)
@@ -91,9 +91,9 @@ check.exercise_2(random_shift)
 # ## Exercise 3: two views of each image (2 points)
 #
 # Write `predict(net, images)`. It returns the logits of `net`, averaged over two views of each
-# image: the image itself and its horizontal mirror image. The network may be in training mode, but
-# is called in evaluation mode. No gradients are tracked, and afterward the caller can train as
-# before.
+# image: the image itself and its horizontal mirror image. Network and images are on the same device
+# and stay there. The network may be in training mode, but is called in evaluation mode; its mode
+# afterward does not matter. No gradients are tracked, and afterward the caller can train as before.
 
 
 # %% exercise=3

@@ -30,7 +30,7 @@ from helpers import lesson
 from helpers.checks import lab_07 as check
 
 # %% tags=["parameters"]
-seed: int = 0  # of every random number
+seed: int = 0  # of random numbers in your own cells
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(seed=seed, practice=True, gpus=2)
@@ -133,7 +133,7 @@ check.exercise_3(accumulated_step)
 # Write `checkpointed(layers, X)`. It applies the layers one after another and returns the result.
 # The forward pass keeps only the input of each layer; the backward pass runs each layer again when
 # its turn comes. Results and gradients, including that of `X`, are the same as without
-# checkpoints, whether `X` requires gradients or not.
+# checkpoints, whether `X` requires gradients or not, and even if a layer contains dropout.
 
 
 # %% exercise=4

@@ -31,7 +31,7 @@ from helpers import lesson
 from helpers.checks import lab_08 as check
 
 # %% tags=["parameters"]
-seed: int = 0  # of every random number
+seed: int = 0  # of random numbers in your own cells
 
 # %% tags=["nbval-ignore-output"]
 device = lesson.start(seed=seed, practice=True, gpus=2)

@@ -20,18 +20,16 @@ from simulated_cuda.work import Work
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(
-    ("name", "card"),
-    [("T4", "T4"), ("tesla t4", "T4"), ("A100", "A100 SXM 80GB"), ("a100-40gb", "A100 SXM 40GB"),
-     ("RTX4090", "RTX 4090"), ("H100", "H100 SXM"), ("v100", "V100 SXM2 16GB")],
-)  # fmt: skip
-def test_cards_are_found_by_short_names(name, card):
-    assert find_card(name).name == card
+SHORT_NAMES = {
+    "T4": "T4", "tesla t4": "T4", "A100": "A100 SXM 80GB", "a100-40gb": "A100 SXM 40GB",
+    "RTX4090": "RTX 4090", "H100": "H100 SXM", "v100": "V100 SXM2 16GB",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("card", load_cards().values(), ids=lambda card: card.name)
-def test_cards_are_found_by_their_names_in_torch(card):
-    assert find_card(card.torch_name) == find_card(card) == card
+def test_cards_are_found_by_short_names_and_by_their_names_in_torch():
+    assert {name: find_card(name).name for name in SHORT_NAMES} == SHORT_NAMES
+    for card in load_cards().values():
+        assert find_card(card.torch_name) == find_card(card) == card
 
 
 def test_an_unknown_card_is_an_error_with_a_suggestion():
@@ -173,6 +171,13 @@ def test_command_prints_the_cost_of_a_step_and_writes_a_timeline(tmp_path):
     assert rows == ["CPU", "GPU 0", "copy to GPU 0"]
     assert any(event["name"].endswith("at train.py:8") for event in events)
     assert 'role="img" aria-label="T4, modelled' in (tmp_path / "trace.svg").read_text()
+
+
+def test_command_stops_after_a_number_of_steps(tmp_path):
+    (tmp_path / "train.py").write_text(PROGRAM)
+    result = run(tmp_path, "--gpu", "T4", "--steps", "3", "train.py")
+    assert result.returncode == 0
+    assert "per step; limited by the CPU" in result.stderr
 
 
 def test_command_lists_the_known_cards(tmp_path):

@@ -30,17 +30,15 @@ def test_each_thread_has_its_own_current_stream(gpu):
     assert current is not streams[0]
 
 
-def test_generic_streams_are_created(two_gpus):
+def test_generic_streams_and_events_work_and_events_measure_time(two_gpus):
     assert torch.Stream(device="cuda:1").device == torch.device("cuda:1")
     assert isinstance(torch.cuda.Stream(), torch.Stream)
-
-
-def test_events_measure_time(gpu):
+    assert torch.cuda.Stream.priority_range() == (0, -3)
+    torch.Event("cuda", enable_timing=True).record()
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
     end.record()
     assert begin.elapsed_time(end) >= 0
-    torch.Event("cuda", enable_timing=True).record()
 
 
 def test_storage_is_created_on_and_moved_to_gpu(gpu):
@@ -64,19 +62,14 @@ def test_cuda_default_tensor_type_creates_tensors_on_gpu(gpu):
     assert (y.device.type, y.dtype) == ("cpu", torch.float32)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["name", "major", "total_memory", "multi_processor_count", "warp_size", "clock_rate",
-     "memory_clock_rate", "memory_bus_width", "L2_cache_size", "pci_bus_id", "uuid",
-     "shared_memory_per_block", "shared_memory_per_multiprocessor", "is_integrated"],
-)  # fmt: skip
-def test_device_properties_have_attribute(gpu, name):
-    assert hasattr(torch.cuda.get_device_properties(0), name)
-
-
-def test_used_memory_of_device_includes_tensors(gpu):
-    x = torch.ones(1 << 20, device=gpu)
-    assert torch.cuda.device_memory_used() >= x.nbytes
+def test_device_properties_have_their_attributes(gpu):
+    names = (
+        "name major total_memory multi_processor_count warp_size clock_rate memory_clock_rate uuid "
+        "memory_bus_width L2_cache_size pci_bus_id is_integrated shared_memory_per_block "
+        "shared_memory_per_multiprocessor"
+    )
+    properties = torch.cuda.get_device_properties(0)
+    assert [name for name in names.split() if not hasattr(properties, name)] == []
 
 
 @pytest.mark.parametrize("function", ["device_count", "memory_allocated", "synchronize"])
@@ -99,10 +92,6 @@ def test_profiler_records_cpu_activity_only(gpu):
     torch.cuda.profiler.stop()
 
 
-def test_streams_have_a_range_of_priorities(gpu):
-    assert torch.cuda.Stream.priority_range() == (0, -3)
-
-
 def test_ctc_loss_accepts_lengths_on_cpu(gpu):
     scores = torch.arange(60.0).view(6, 2, 5).sin().log_softmax(2)
     targets = torch.tensor([[1, 2], [3, 4]])
@@ -113,9 +102,7 @@ def test_ctc_loss_accepts_lengths_on_cpu(gpu):
     assert F.ctc_loss(scores.to(gpu), targets, *(x.to(gpu) for x in lengths)).is_cuda
 
 
-def test_sync_debug_mode_is_stored_and_nonsense_is_refused(gpu):
-    torch.cuda.set_sync_debug_mode("warn")
-    assert torch.cuda.get_sync_debug_mode() == 1
+def test_unknown_sync_debug_mode_is_refused(gpu):
     for value, expected in ((3, "0,1,2"), ("loud", "`default`, `warn`, `error`")):
         message = f"invalid value of debug_mode, expected one of {expected}"
         with pytest.raises(RuntimeError, match=message):

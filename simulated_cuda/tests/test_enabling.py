@@ -52,17 +52,10 @@ def test_disabling_restores_torch(simulation_off):
         assert {n for n in names if after[namespace][n] is not names[n]} == set(), namespace
 
 
-def test_enabling_twice_activates_one_mode(simulation_off):
+def test_enabling_again_and_reloading_keep_the_active_mode(simulation_off):
     simulated_cuda.enable()
     x = torch.ones(2, device="cuda")
     simulated_cuda.enable()
-    assert len(_get_current_function_mode_stack()) == 1
-    assert str(x.device) == "cuda:0"
-
-
-def test_reloaded_module_detects_active_simulation(simulation_off):
-    simulated_cuda.enable()
-    x = torch.ones(2, device="cuda")
     reloaded = importlib.reload(simulated_cuda)
     assert reloaded.is_enabled()
     reloaded.enable()
@@ -99,18 +92,13 @@ def test_real_gpu_is_not_hidden_unless_requested(monkeypatch, simulation_off):
     assert torch.cuda.get_device_name() == simulated_cuda.NAME
 
 
-def test_context_manager_disables_after_error(simulation_off):
+def test_block_ends_after_an_error_and_its_tensors_are_on_the_cpu(simulation_off):
     with pytest.raises(ZeroDivisionError), simulated_cuda.simulated():
+        x = torch.ones(2, device="cuda")
         _ = 1 / 0
     assert not simulated_cuda.is_enabled()
     assert _get_current_function_mode_stack() == []
-
-
-def test_tensors_are_on_the_cpu_after_disabling(simulation_off):
-    with simulated_cuda.simulated():
-        x = torch.ones(2, device="cuda")
-    assert x.device.type == "cpu"
-    assert repr(x) == "tensor([1., 1.])"
+    assert (x.device.type, repr(x)) == ("cpu", "tensor([1., 1.])")
 
 
 def test_simulation_continues_after_errors(gpu):
@@ -131,18 +119,12 @@ def test_simulation_continues_after_errors(gpu):
     assert len(_get_current_function_mode_stack()) == 1
 
 
-def test_enabling_inside_device_block_outlasts_block(simulation_off):
+def test_enabling_and_disabling_inside_device_blocks_outlast_the_blocks(simulation_off):
     with torch.device("cpu"):
         simulated_cuda.enable()
     with torch.device("cuda"):
         assert torch.ones(1).is_cuda
     assert str(torch.ones(1).device) == "cpu"
-    simulated_cuda.disable()
-    assert _get_current_function_mode_stack() == []
-
-
-def test_disabling_inside_device_block_outlasts_block(simulation_off):
-    simulated_cuda.enable()
     with torch.device("cpu"):
         simulated_cuda.disable()
     assert _get_current_function_mode_stack() == []
@@ -160,34 +142,21 @@ def test_default_device_can_be_set_before_or_after_enabling(simulation_off, firs
     assert not torch.ones(1).is_cuda
 
 
-def test_new_threads_use_the_devices(gpu):
+def test_new_thread_uses_the_devices_and_has_its_own_current_device(two_gpus):
     results = []
 
     def work():
-        x = torch.ones(2, device="cuda")
-        results.append((str((x + 1).device), repr(x)))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert results == [("cuda:0", "tensor([1., 1.], device='cuda:0')")]
-
-
-def test_each_thread_has_its_own_current_device(two_gpus):
-    devices = []
-
-    def work():
         torch.cuda.set_device(1)
-        devices.append(str(torch.ones(1, device="cuda").device))
+        results.append(repr(torch.ones(2, device="cuda") + 1))
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert devices == ["cuda:1"]
+    assert results == ["tensor([2., 2.], device='cuda:1')"]
     assert torch.cuda.current_device() == 0
 
 
-def test_device_code_does_not_import_torchs_compiler():
+def test_device_code_does_not_import_torchs_compiler_and_an_optimizer_may():
     program = (
         "import sys, torch, torch.nn.functional as F, simulated_cuda\n"
         "simulated_cuda.enable(over_real=True)\n"
@@ -207,32 +176,10 @@ def test_device_code_does_not_import_torchs_compiler():
         "    raise AssertionError('mixed devices were accepted')\n"
         "loaded = {'torch._dynamo', 'torch._inductor', 'sympy'} & set(sys.modules)\n"
         "assert not loaded, loaded\n"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
-def test_first_optimizer_after_enabling_works():
-    # The optimizer imports torch's compiler, which inspects functions that the simulation replaces.
-    program = (
-        "import torch, simulated_cuda\n"
-        "simulated_cuda.enable(over_real=True)\n"
+        # The compiler inspects functions that the simulation replaces.
         "w = torch.nn.Parameter(torch.ones(2, device='cuda'))\n"
-        "optimizer = torch.optim.SGD([w], lr=1.0)\n"
         "w.sum().backward()\n"
-        "optimizer.step()\n"
+        "torch.optim.SGD([w], lr=1.0).step()\n"
         "assert w.tolist() == [0, 0] and w.is_cuda\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
-
-
-@pytest.mark.parametrize(
-    ("create", "nbytes"),
-    [
-        (lambda: torch.arange(0, 1 << 50, device="cuda"), "8388608.00 GiB"),
-        (lambda: torch.arange(0.0, 1 << 50, 2.0, device="cuda"), "2097152.00 GiB"),
-        (lambda: torch.linspace(0, 1, steps=1 << 50, device="cuda"), "4194304.00 GiB"),
-    ],
-)
-def test_range_that_does_not_fit_is_refused_without_allocation(gpu, create, nbytes):
-    with pytest.raises(torch.OutOfMemoryError, match=f"Tried to allocate {nbytes}"):
-        create()

@@ -17,12 +17,6 @@ def save_to_buffer(value, **options) -> io.BytesIO:
     return file
 
 
-@pytest.fixture
-def checkpoint():
-    with simulated_cuda.simulated():
-        return save_to_buffer(nn.Linear(2, 1).to("cuda").state_dict())
-
-
 @pytest.mark.parametrize("zipped", [True, False])
 def test_checkpoint_stores_device(gpu, zipped):
     file = save_to_buffer(torch.ones(3, device=gpu), _use_new_zipfile_serialization=zipped)
@@ -33,7 +27,9 @@ def test_checkpoint_stores_device(gpu, zipped):
     assert b"cuda:0" in content
 
 
-def test_gpu_checkpoint_needs_map_location_without_cuda(checkpoint):
+def test_gpu_checkpoint_needs_map_location_without_cuda(simulation_off):
+    with simulated_cuda.simulated():
+        checkpoint = save_to_buffer(nn.Linear(2, 1).to("cuda").state_dict())
     with pytest.raises(RuntimeError, match=r"^Attempting to deserialize object on a CUDA device"):
         torch.load(checkpoint)
     checkpoint.seek(0)

@@ -20,8 +20,11 @@ def test_tensor_and_module_hooks_get_gradients_on_gpu(gpu):
     net[2].register_full_backward_pre_hook(
         lambda module, grad_out: devices.append(grad_out[0].device)
     )
-    net(torch.ones(4, 2, device=gpu)).sum().backward()
-    assert devices == [gpu] * 3
+    y = net(torch.ones(4, 2, device=gpu))
+    y.grad_fn.register_prehook(lambda outputs: devices.append(outputs[0].device))
+    y.grad_fn.register_hook(lambda inputs, outputs: devices.append(inputs[0].device))
+    y.sum().backward()
+    assert devices == [gpu] * 5
     # Grad-CAM keeps gradients and uses them later with tensors on the GPU.
     assert (gradients[0] * torch.ones(4, 3, device=gpu)).device == gpu
 
@@ -58,14 +61,6 @@ def test_mixed_devices_in_custom_backward_are_refused(gpu):
         MixingSquare.apply(x).sum().backward()
 
 
-def test_graph_across_devices_gives_each_tensor_its_gradient(gpu):
-    w = torch.ones(2, requires_grad=True)
-    v = torch.ones(2, device=gpu, requires_grad=True)
-    ((Square.apply(w).to(gpu) * Square.apply(v)).cpu() + w).sum().backward()
-    assert (w.grad + torch.zeros(2)).device.type == "cpu"
-    assert (v.grad + torch.zeros(2, device=gpu)).device == gpu
-
-
 def test_gradient_penalty_gives_gradients_on_gpu(gpu):
     net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).to(gpu)
     x = torch.ones(5, 3, device=gpu, requires_grad=True)
@@ -76,30 +71,13 @@ def test_gradient_penalty_gives_gradients_on_gpu(gpu):
 
 @pytest.mark.parametrize("reentrant", [True, False])
 def test_activation_checkpointing_recomputes_on_gpu(gpu, reentrant):
-    net = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Dropout(0.5)).to(gpu)
-    x = torch.ones(2, 3, device=gpu, requires_grad=True)
-    checkpoint(net, x, use_reentrant=reentrant).sum().backward()
-    assert x.grad.device == net[0].weight.grad.device == gpu
-
-
-def test_activation_checkpointing_works_around_attention(gpu):
     x = torch.randn(2, 4, 8, 16, device=gpu, requires_grad=True)
 
     def attend(x):
-        return F.scaled_dot_product_attention(x.sin(), x, x, is_causal=True).cos()
+        return F.dropout(F.scaled_dot_product_attention(x.sin(), x, x, is_causal=True).cos())
 
-    checkpoint(attend, x, use_reentrant=False).sum().backward()
+    checkpoint(attend, x, use_reentrant=reentrant).sum().backward()
     assert x.grad.device == gpu
-
-
-def test_hooks_of_grad_fn_get_gradients_on_gpu(gpu):
-    devices = []
-    w = torch.ones(2, device=gpu, requires_grad=True)
-    y = w * w
-    y.grad_fn.register_prehook(lambda outputs: devices.append(outputs[0].device))
-    y.grad_fn.register_hook(lambda inputs, outputs: devices.append(inputs[0].device))
-    y.sum().backward()
-    assert devices == [gpu, gpu]
 
 
 def test_saved_tensors_can_be_offloaded_to_cpu(gpu):
@@ -116,17 +94,6 @@ def test_assigning_data_does_not_move_gradient(gpu):
     w.data = w.data.to(gpu)
     assert w.device == gpu
     assert w.grad.device.type == "cpu"
-
-
-def test_moving_module_moves_gradients(gpu):
-    net = nn.Linear(2, 1)
-    net(torch.ones(1, 2)).sum().backward()
-    weight, grad = net.weight, net.weight.grad
-    net.to(gpu)
-    assert net.weight is weight
-    assert grad.device == weight.grad.device == gpu
-    net.cpu()
-    assert weight.grad.device.type == weight.device.type == "cpu"
 
 
 def test_forward_mode_derivatives_equal_those_on_cpu(gpu):

@@ -47,27 +47,12 @@ def test_activations_use_memory_until_graph_is_freed(gpu):
     assert torch.cuda.memory_allocated() == before
 
 
-def test_optimizer_state_uses_memory(gpu):
-    w = nn.Parameter(torch.ones(256, 256, device=gpu))
-    optimizer = torch.optim.Adam([w])
-    w.sum().backward()
-    before = torch.cuda.memory_allocated()
-    optimizer.step()
-    assert torch.cuda.memory_allocated() - before == 2 * w.nbytes
-
-
-def test_peak_memory_is_kept_until_reset(gpu):
+def test_peak_is_kept_until_reset_and_freed_memory_stays_reserved_until_emptied(gpu):
     x = torch.ones(MIB, device=gpu)
-    size = x.nbytes
     del x
-    assert torch.cuda.max_memory_allocated() == size
+    assert torch.cuda.max_memory_allocated() == 4 * MIB
     torch.cuda.reset_peak_memory_stats()
     assert torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated() == 0
-
-
-def test_freed_memory_stays_reserved_until_cache_is_emptied(gpu):
-    x = torch.ones(MIB, device=gpu)
-    del x
     assert torch.cuda.memory_reserved() >= 4 * MIB
     free, total = torch.cuda.mem_get_info()
     assert total - free == torch.cuda.memory_reserved()
@@ -75,16 +60,13 @@ def test_freed_memory_stays_reserved_until_cache_is_emptied(gpu):
     assert torch.cuda.memory_reserved() == 0
 
 
-def test_each_device_has_its_own_memory(two_gpus):
+def test_each_device_has_its_own_memory_and_pytorchs_summary(two_gpus):
     x = torch.ones(MIB, device="cuda:1")
     assert torch.cuda.memory_allocated(0) == 0
     assert torch.cuda.memory_allocated(1) == torch.accelerator.memory_allocated(1) == x.nbytes
-
-
-def test_memory_summary_is_pytorchs_table(gpu):
-    x = torch.ones(MIB, device=gpu)
-    summary = torch.cuda.memory_summary()
-    assert "PyTorch CUDA memory summary, device ID 0" in summary
+    assert torch.cuda.device_memory_used(1) >= x.nbytes
+    summary = torch.cuda.memory_summary(1)
+    assert "PyTorch CUDA memory summary, device ID 1" in summary
     assert f"{x.nbytes >> 10} KiB" in summary
 
 
@@ -120,9 +102,18 @@ def test_freed_memory_can_be_reused(small_gpu):
     assert torch.cuda.memory_stats()["num_ooms"] == 2
 
 
-def test_tensor_larger_than_machine_is_refused_without_allocation(gpu):
-    with pytest.raises(torch.OutOfMemoryError, match=r"Tried to allocate 1048576.00 GiB"):
-        torch.zeros(1 << 50, dtype=torch.uint8, device=gpu)
+@pytest.mark.parametrize(
+    ("create", "nbytes"),
+    [
+        (lambda: torch.zeros(1 << 50, dtype=torch.uint8, device="cuda"), "1048576.00 GiB"),
+        (lambda: torch.arange(0, 1 << 50, device="cuda"), "8388608.00 GiB"),
+        (lambda: torch.arange(0.0, 1 << 50, 2.0, device="cuda"), "2097152.00 GiB"),
+        (lambda: torch.linspace(0, 1, steps=1 << 50, device="cuda"), "4194304.00 GiB"),
+    ],
+)
+def test_tensor_larger_than_machine_is_refused_without_allocation(gpu, create, nbytes):
+    with pytest.raises(torch.OutOfMemoryError, match=f"Tried to allocate {nbytes}"):
+        create()
 
 
 def test_memory_fraction_limits_allocations(gpu):
@@ -134,16 +125,12 @@ def test_memory_fraction_limits_allocations(gpu):
         torch.empty(5000 * MIB, dtype=torch.uint8, device="cuda")
 
 
-def test_resizing_a_storage_frees_and_allocates_memory(gpu):
+def test_resizing_a_storage_or_a_tensor_frees_and_allocates_memory(gpu):
     x = torch.zeros(MIB, device=gpu)
     x.untyped_storage().resize_(0)
     assert torch.cuda.memory_allocated() == 0
     x.untyped_storage().resize_(4 * MIB)
     assert torch.cuda.memory_allocated() == 4 * MIB
+    x.resize_(2 * MIB)
+    assert torch.cuda.memory_allocated() == 8 * MIB
     assert x.device == gpu
-
-
-def test_resizing_a_tensor_allocates_memory(gpu):
-    x = torch.zeros(128, device=gpu)
-    x.resize_(MIB)
-    assert torch.cuda.memory_allocated() == 4 * MIB

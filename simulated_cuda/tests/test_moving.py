@@ -29,13 +29,10 @@ def test_network_and_tensor_move_to_gpu(gpu, move):
     assert net(images.to("cuda")).device == torch.device("cuda", 0)
 
 
-def test_network_moves_to_second_gpu_by_keyword(two_gpus):
-    assert nn.Linear(2, 2).to(device="cuda:1").weight.device == torch.device("cuda", 1)
-
-
-def test_network_moves_to_device_of_example(gpu):
-    example = torch.zeros(1, device="cuda")
-    assert nn.Linear(2, 2).to(tensor=example).weight.device == example.device
+def test_network_moves_to_second_gpu_by_keyword_or_example(two_gpus):
+    second = torch.device("cuda", 1)
+    assert nn.Linear(2, 2).to(device="cuda:1").weight.device == second
+    assert nn.Linear(2, 2).to(tensor=torch.zeros(1, device=second)).weight.device == second
 
 
 @pytest.mark.parametrize("dtype", [bool, int, float, complex])

@@ -15,104 +15,129 @@ import simulated_cuda
 from simulated_cuda import messages
 from simulated_cuda.messages import NotSimulatedError
 
-INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool)
+SETUP = """
+x, y, half = torch.eye(2, device="cuda"), torch.eye(2), torch.full((2,), 0.5, device="cuda")
+i, far = x.long(), torch.tensor([0, 7], device="cuda")
+volume = torch.ones(1, 2, 4, 4, 4, dtype=torch.long, device="cuda")
+image, byte = volume[..., 0], volume.byte()
+net = nn.Conv2d(2, 1, 3, device="cuda")
+without_cudnn = torch.backends.cudnn.flags(enabled=False)
+masked_index = torch.ops.aten._unsafe_masked_index
+accumulate = torch.ops.aten._unsafe_masked_index_put_accumulate
+square = "template <typename T> T square(T x) { return x * x; }"
+"""
+NO_CUDNN_TYPE = r"^getCudnnDataTypeFromScalarType\(\) not supported for"
+BYTE_AND_FLOAT = r"\(torch.cuda.ByteTensor\) and weight type \(torch.cuda.FloatTensor\) should"
+INPUT_AND_BIAS = r"^Input type \(unsigned char\) and bias type \(float"
+TWO_DTYPES = r"^expected mat1 and mat2 to have the same dtype, but"
+PUT = "accumulate(x, y[0].bool(), [y[0].long()], y[0])"
+DYNAMIC = "torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(2, 2)))(x)"
+REFUSED = [
+    # Kernels that do not exist for integers, or not for a mixture of dtypes.
+    *((f"i.to(torch.{dtype}) @ i.to(torch.{dtype})", '^"addmm_cuda" not implemented for')
+      for dtype in ("uint8", "int8", "int16", "int32", "int64", "bool")),
+    *((code, '^"addmm_cuda" not implemented for \'Long\'') for code in (
+        "F.linear(i, i)", "torch.matmul(input=i, other=i)", "torch.inner(i, i)",
+        "torch.linalg.multi_dot([i, i, i])", "torch.linalg.matrix_power(i, 2)",
+    )),
+    ("i @ i[0]", '^"addmv_impl_cuda" not implemented'),
+    ("i[0] @ i[0]", '^"dot" not implemented'),
+    ("i[None] @ i[None]", '^"baddbmm_cuda" not implemented'),
+    ("torch.einsum('ij,jk->ik', i, i)", '^"baddbmm_cuda" not implemented'),
+    ("F.conv1d(i[None], i[None])", f"{NO_CUDNN_TYPE} Long"),
+    ("F.conv2d(image, image)", f"{NO_CUDNN_TYPE} Long"),
+    ("F.conv_transpose2d(image.bool(), image.bool())", f"{NO_CUDNN_TYPE} Bool"),
+    ("F.conv3d(byte, byte)", "^GET was unable to find an engine to execute this computation"),
+    ("F.conv2d(image, image.mT.reshape(2, 1, 4, 4), groups=2)", '^"conv_depthwise2d_forward_cuda'),
+    ("F.conv3d(volume, volume.reshape(2, 1, 4, 4, 4), groups=2)", '^"conv_depthwise3d" not impl'),
+    ("without_cudnn(F.conv2d)(image, image)", '^"slow_conv2d_cuda" not implemented'),
+    ("F.conv2d(image.byte(), net.weight)", BYTE_AND_FLOAT),
+    ("net(image.byte())", INPUT_AND_BIAS),
+    ("x @ x.double()", TWO_DTYPES),
+    ("torch.autocast('cuda')(nn.BCELoss())(half, half)", "are unsafe to autocast"),
+    # Two devices, in operators with a check of their own.
+    ("torch.cholesky_solve(x, y)", "Expected b and A to be on the same device, but found b on cu"),
+    ("torch.linalg.lstsq(x, y)", "got b is on cpu, .* wrapper_CUDA_out_linalg_lstsq_out"),
+    ("masked_index(x, y.bool(), [y.long()], 0)", "expected self and mask to be on the same device"),
+    (PUT, "expected device cuda:0 but got device cpu for value tensor"),
+    ("torch.normal(x, y)", "got std is on cpu"),
+    ("F.smooth_l1_loss(x[0, 0], y[0, 0])", "at least two devices"),
+    ("y.masked_fill(y > 0, x[0, 0])", "masked_fill_: Expected inputs"),
+    *((f"nn.utils.rnn.pack_padded_sequence({x}, i[0] + 1, enforce_sorted={is_sorted})",
+       "'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor")
+      for x in "xy" for is_sorted in (True, False)),
+    # Indices.
+    *((code, "^CUDA error: device-side assert triggered") for code in (
+        "F.cross_entropy(x, far)", "F.nll_loss(x, far)", "F.embedding(far, x)", "x[far]",
+        "x[far.cpu()]", "x.gather(1, far[:, None])", "x.index_select(0, far)",
+        "x.scatter(1, far[:, None], 1.0)", "torch.take(x, far * 100)", "F.one_hot(far, 3)",
+    )),
+    ("x[5]", "index 5 is out of bounds"),
+    ("F.cross_entropy(y, far.cpu())", "Target 7 is out of bounds"),
+    # No kernel for CUDA, or none for the CPU.
+    ("x.apply_(lambda value: value + 1)", r"^apply_ is only implemented on CPU tensors"),
+    ("torch.mkldnn_max_pool2d(x[None, None], 2)", "from the 'CUDA' backend"),
+    ("torch.histogram(x, 2)", "aten::histogram.bin_ct"),
+    ("torch.histogramdd(x, 2)", "aten::_histogramdd_bin_edges"),
+    ("x.to_mkldnn()", "aten::to_mkldnn"),
+    (DYNAMIC, "quantized::linear_dynamic"),
+    ("torch.linalg.lstsq(x, x, driver='gelsd')", "`driver` other than `gels` is not supported"),
+    # Features without a simulation; each error ends in advice.
+    *((code, f"^Not simulated: {name}.*\\. [A-Z].*\\.$") for code, name in (
+        ("torch.batch_norm_stats(x, 1e-5)", "aten::batch_norm_stats"),
+        ("torch.cuda.jiterator._create_jit_fn(square)(x)", "torch.cuda.jiterator"),
+        ("torch.cuda._compile_kernel('', 'f')", "torch.cuda._compile_kernel"),
+        ("torch.cuda.memory._record_memory_history()", "torch.cuda.memory._record_memory_history"),
+        ("x.__cuda_array_interface__", "__cuda_array_interface__"),
+        ("torch.export.export(nn.Linear(1, 1), (torch.ones(1),))", "torch.export"),
+        ("torch.cuda.CUDAGraph()", "torch.cuda.CUDAGraph"),
+        ("torch.cuda.graphs.CUDAGraph()", "torch.cuda.CUDAGraph"),
+        ("torch.cuda.graph()", "torch.cuda.graph"),
+        ("torch.cuda.MemPool()", "torch.cuda.MemPool"),
+        ("torch.cuda.sparse.FloatTensor()", "torch.cuda.sparse.FloatTensor"),
+        ("torch.cuda.tunable.get_validators()", "torch.cuda.tunable.get_validators"),
+        ("torch.cuda.gds.GdsFile('file', 0)", "torch.cuda.gds.GdsFile"),
+        ("torch.cuda.utilization()", "torch.cuda.utilization"),
+        ("torch.cuda.temperature(0)", "torch.cuda.temperature"),
+        ("torch.cuda.cudart()", "torch.cuda.cudart"),
+        ("ForkingPickler.dumps(x)", "sharing GPU tensors"),
+        ("FakeTensorMode().from_tensor(x)", "FakeTensor"),
+    )),
+]  # fmt: skip
+# True on CUDA.
+EXPECTED = [
+    "torch.linalg.lstsq(x, x, driver='gels').solution.is_cuda",
+    "nn.BCELoss()(half, half).is_cuda",
+    "y.apply_(lambda value: value + 1).tolist() == [[2, 1], [1, 2]]",
+    "not hasattr(x, '__cuda_array_interface__')",
+    "x.is_shared() and not y.is_shared()",
+    "torch.einsum('ij,ij->ij', i + 2, i + 2).tolist() == [[9, 4], [4, 9]]",
+    "torch.einsum('i,j->ij', i[0], i[0]).is_cuda",
+    "not torch.cuda.is_current_stream_capturing()",
+    "not torch.cuda.graphs.is_current_stream_capturing()",
+    "not any(isinstance(x, cls) for cls in (torch.cuda.CUDAGraph, torch.cuda.MemPool))",
+    "torch.backends.cuda.cufft_plan_cache.clear() is None",
+    "torch.backends.cuda.cufft_plan_cache[0].clear() is None",
+]
 
 
-@pytest.mark.parametrize(
-    ("product", "kernel"),
-    [
-        (lambda x: x @ x, "addmm_cuda"),
-        (lambda x: torch.mm(x, x), "addmm_cuda"),
-        (lambda x: F.linear(x, x), "addmm_cuda"),
-        (lambda x: x @ x[0], "addmv_impl_cuda"),
-        (lambda x: x[0] @ x[0], "dot"),
-        (lambda x: torch.bmm(x[None], x[None]), "baddbmm_cuda"),
-        (lambda x: x[None] @ x[None], "baddbmm_cuda"),
-        (lambda x: torch.matmul(input=x, other=x), "addmm_cuda"),
-        (lambda x: torch.inner(x, x), "addmm_cuda"),
-        (lambda x: torch.linalg.multi_dot([x, x, x]), "addmm_cuda"),
-        (lambda x: torch.linalg.matrix_power(x, 2), "addmm_cuda"),
-        (lambda x: torch.einsum("ij,jk->ik", x, x), "baddbmm_cuda"),
-    ],
-)
-def test_integer_matrix_product_is_refused(gpu, product, kernel):
-    with pytest.raises(RuntimeError, match=f"^\"{kernel}\" not implemented for 'Long'"):
-        product(torch.ones(2, 2, dtype=torch.long, device=gpu))
-    assert product(torch.ones(2, 2, device=gpu)).is_cuda
+def evaluate(code):
+    names = {"torch": torch, "nn": nn, "F": F}
+    names |= {"ForkingPickler": ForkingPickler, "FakeTensorMode": FakeTensorMode}
+    exec(SETUP, names)
+    return eval(code, names)
 
 
-def test_element_wise_einsum_of_integers_is_not_refused(gpu):
-    x = torch.full((2, 2), 3, device=gpu)
-    assert torch.einsum("ij,ij->ij", x, x).tolist() == [[9, 9], [9, 9]]
-    assert torch.einsum("i,j->ij", x[0], x[0]).is_cuda
+@pytest.mark.parametrize(("code", "message"), REFUSED)
+@pytest.mark.filterwarnings("ignore:torch.ao.quantization is deprecated")
+def test_operation_is_refused_as_on_cuda(gpu, code, message):
+    with pytest.raises((RuntimeError, IndexError, TypeError, AttributeError), match=message):
+        evaluate(code)
 
 
-@pytest.mark.parametrize("dtype", INTEGERS)
-def test_matrix_product_of_every_integer_dtype_is_refused(gpu, dtype):
-    with pytest.raises(NotImplementedError, match="not implemented for"):
-        torch.ones(2, 2, dtype=dtype, device=gpu) @ torch.ones(2, 2, dtype=dtype, device=gpu)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "error"),
-    [
-        (torch.int64, r"getCudnnDataTypeFromScalarType\(\) not supported for Long"),
-        (torch.bool, r"getCudnnDataTypeFromScalarType\(\) not supported for Bool"),
-        (torch.uint8, "GET was unable to find an engine to execute this computation"),
-    ],
-)
-@pytest.mark.parametrize("convolution", [F.conv1d, F.conv2d, F.conv3d, F.conv_transpose2d])
-def test_integer_convolution_is_refused(gpu, convolution, dtype, error):
-    dims = 2 + int(convolution.__name__[-2])
-    x = torch.ones((1, 1, 4, 4, 4)[:dims], dtype=dtype, device=gpu)
-    with pytest.raises(RuntimeError, match=f"^{error}"):
-        convolution(x, x)
-    assert convolution(x.float(), x.float()).is_cuda
-
-
-def test_kernels_without_cudnn_refuse_integer_convolutions(gpu):
-    x = torch.ones(1, 2, 4, 4, 4, dtype=torch.long, device=gpu)
-    flat = x[..., 0]
-    with pytest.raises(NotImplementedError, match=r'^"conv_depthwise2d_forward_cuda" not impl'):
-        F.conv2d(flat, flat.mT.reshape(2, 1, 4, 4), groups=2)
-    with pytest.raises(NotImplementedError, match=r'^"conv_depthwise3d" not implemented'):
-        F.conv3d(x, x.reshape(2, 1, 4, 4, 4), groups=2)
-    refused = pytest.raises(NotImplementedError, match=r'^"slow_conv2d_cuda" not implemented')
-    with torch.backends.cudnn.flags(enabled=False), refused:
-        F.conv2d(flat, flat)
-
-
-def test_message_about_different_dtypes_matches_cuda(gpu):
-    image, net = torch.ones(1, 1, 4, 4, dtype=torch.uint8, device=gpu), nn.Conv2d(1, 1, 3).to(gpu)
-    types = r"Input type \(torch.cuda.ByteTensor\) and weight type \(torch.cuda.FloatTensor\)"
-    with pytest.raises(RuntimeError, match=f"^{types} should be the same"):
-        F.conv2d(image, net.weight)
-    with pytest.raises(RuntimeError, match=r"^Input type \(unsigned char\) and bias type \(float"):
-        net(image)
-    with pytest.raises(RuntimeError, match=r"^expected mat1 and mat2 to have the same dtype, but"):
-        torch.ones(2, 2, device=gpu) @ torch.ones(2, 2, device=gpu).double()
-
-
-@pytest.mark.parametrize(
-    ("program", "message"),
-    [
-        (torch.cholesky_solve, "Expected b and A to be on the same device, but found b on cuda:0"),
-        (torch.linalg.lstsq, "got b is on cpu, .* wrapper_CUDA_out_linalg_lstsq_out"),
-        (
-            lambda x, y: torch.ops.aten._unsafe_masked_index(x, y.bool(), [y.long()], 0),
-            "expected self and mask to be on the same device",
-        ),
-        (
-            lambda x, y: torch.ops.aten._unsafe_masked_index_put_accumulate(
-                x, y[0].bool(), [y[0].long()], y[0]
-            ),
-            "expected device cuda:0 but got device cpu for value tensor",
-        ),
-    ],
-)
-def test_operator_with_its_own_device_check_refuses_mixed_devices(gpu, program, message):
-    with pytest.raises(RuntimeError, match=message):
-        program(torch.eye(2, device=gpu), torch.eye(2))
+@pytest.mark.parametrize("code", EXPECTED)
+def test_operation_has_the_result_of_cuda(gpu, code):
+    assert evaluate(code)
 
 
 def test_masked_index_accepts_indices_on_the_cpu(gpu):
@@ -122,39 +147,6 @@ def test_masked_index_accepts_indices_on_the_cpu(gpu):
     assert (selected.device, selected.tolist()) == (gpu, [1, 0])
     accumulated = torch.ops.aten._unsafe_masked_index_put_accumulate(x, mask, [index], selected)
     assert (accumulated.device, accumulated.tolist()) == (gpu, [0, 2, 2, 3])
-
-
-def test_apply_runs_on_cpu_tensors_only(gpu):
-    with pytest.raises(TypeError, match=r"^apply_ is only implemented on CPU tensors"):
-        torch.ones(2, device=gpu).apply_(lambda value: value + 1)
-    assert torch.ones(2).apply_(lambda value: value + 1).tolist() == [2, 2]
-
-
-def test_binary_cross_entropy_is_refused_under_autocast(gpu):
-    p = torch.rand(2, device=gpu)
-    with torch.autocast("cuda"), pytest.raises(RuntimeError, match="are unsafe to autocast"):
-        nn.BCELoss()(p, p)
-    assert nn.BCELoss()(p, p).is_cuda
-
-
-@pytest.mark.parametrize(
-    "program",
-    [
-        lambda x, index: F.cross_entropy(x, index),
-        lambda x, index: F.nll_loss(x, index),
-        lambda x, index: F.embedding(index, x),
-        lambda x, index: x[index],
-        lambda x, index: x[index.cpu()],
-        lambda x, index: x.gather(1, index[:, None]),
-        lambda x, index: x.index_select(0, index),
-        lambda x, index: x.scatter(1, index[:, None], 1.0),
-        lambda x, index: torch.take(x, index * 100),
-        lambda x, index: F.one_hot(index, 3),
-    ],
-)
-def test_index_out_of_range_is_a_device_side_assertion(gpu, program):
-    with pytest.raises(RuntimeError, match=r"^CUDA error: device-side assert triggered"):
-        program(torch.rand(2, 3, device=gpu), torch.tensor([0, 7], device=gpu))
 
 
 @pytest.mark.parametrize(
@@ -179,63 +171,22 @@ def test_advice_in_cuda_errors_matches_the_torch_version(
         assert all(line.startswith(prefix) for line, prefix in zip(advice, prefixes, strict=True))
 
 
-def test_python_index_out_of_range_is_an_index_error(gpu):
-    with pytest.raises(IndexError, match="index 5 is out of bounds"):
-        torch.rand(2, device=gpu)[5]
-    with pytest.raises(IndexError, match="Target 7 is out of bounds"):
-        F.cross_entropy(torch.rand(1, 3), torch.tensor([7]))
-
-
-def use_thread_started_before_enable():
+def test_thread_started_before_enable_has_no_device(simulation_off):
     begin, errors = threading.Event(), []
 
     def work():
         begin.wait()
         try:
             torch.ones(1, device="cuda")
-        except RuntimeError as error:
-            errors.append(error)
+        except NotSimulatedError as error:
+            errors.append(str(error))
 
     thread = threading.Thread(target=work)
     thread.start()
     simulated_cuda.enable()
     begin.set()
     thread.join()
-    raise errors[0]
-
-
-@pytest.mark.parametrize(
-    ("program", "name"),
-    [
-        (lambda: torch.export.export(nn.Linear(1, 1), (torch.ones(1),)), "torch.export"),
-        (lambda: torch.cuda.CUDAGraph(), "torch.cuda.CUDAGraph"),
-        (lambda: torch.cuda.graphs.CUDAGraph(), "torch.cuda.CUDAGraph"),
-        (lambda: torch.cuda.sparse.FloatTensor(), "torch.cuda.sparse.FloatTensor"),
-        (lambda: torch.cuda.tunable.get_validators(), "torch.cuda.tunable.get_validators"),
-        (lambda: torch.cuda.gds.GdsFile("file", 0), "torch.cuda.gds.GdsFile"),
-        (lambda: torch.cuda.utilization(), "torch.cuda.utilization"),
-        (lambda: torch.cuda.temperature(0), "torch.cuda.temperature"),
-        (lambda: torch.cuda.cudart(), "torch.cuda.cudart"),
-        (lambda: ForkingPickler.dumps(torch.ones(1, device="cuda")), "sharing GPU tensors"),
-        (lambda: FakeTensorMode().from_tensor(torch.ones(1, device="cuda")), "FakeTensor"),
-        (use_thread_started_before_enable, "the call at"),
-    ],
-)
-def test_not_simulated_error_names_feature_and_advice(simulation_off, program, name):
-    if program is not use_thread_started_before_enable:
-        simulated_cuda.enable()
-    with pytest.raises(NotSimulatedError, match=rf"^Not simulated: {name}.*\. [A-Z].*\.$"):
-        program()
-
-
-def test_plan_cache_can_be_cleared(gpu):
-    torch.backends.cuda.cufft_plan_cache.clear()
-    torch.backends.cuda.cufft_plan_cache[0].clear()
-
-
-def test_no_graph_is_being_captured(gpu):
-    assert not torch.cuda.is_current_stream_capturing()
-    assert not torch.cuda.graphs.is_current_stream_capturing()
+    assert errors[0].startswith("Not simulated: the call at")
 
 
 def test_raw_stream_is_the_current_stream(gpu):
@@ -267,11 +218,6 @@ def test_missing_torch_attribute_is_an_error(simulation_off, monkeypatch):
     assert not simulated_cuda.is_enabled()
 
 
-def test_recording_memory_history_is_refused(gpu):
-    with pytest.raises(NotSimulatedError, match=r"memory\._record_memory_history"):
-        torch.cuda.memory._record_memory_history()
-
-
 def test_lists_of_tensors_must_match_at_each_position(gpu):
     mixed = [torch.ones(2, device=gpu), torch.ones(2)]
     results = torch._foreach_mul(mixed, 2.0)
@@ -282,93 +228,6 @@ def test_lists_of_tensors_must_match_at_each_position(gpu):
         torch._foreach_add_(mixed, mixed[::-1])
     with pytest.raises(RuntimeError, match=r"got min is on cpu.*wrapper_CUDA_clamp_min__Tensor"):
         torch._foreach_maximum_(mixed, mixed[::-1])
-
-
-@pytest.mark.parametrize("name", ["CUDAGraph", "graph", "MemPool"])
-def test_refused_classes_are_still_classes(gpu, name):
-    refused = getattr(torch.cuda, name)
-    assert not isinstance(torch.ones(1), refused)
-    with pytest.raises(NotSimulatedError, match=rf"^Not simulated: torch\.cuda\.{name}\. "):
-        refused()
-
-
-@pytest.mark.parametrize(
-    ("operation", "message"),
-    [
-        (lambda x: torch.normal(x, x.cpu()), "got std is on cpu"),
-        (lambda x: F.smooth_l1_loss(x[0], x[0].cpu()), "at least two devices"),
-        (lambda x: x.cpu().masked_fill(x.cpu() > 0, x[0]), "masked_fill_: Expected inputs"),
-    ],
-)
-def test_operator_found_by_sweep_refuses_mixed_devices(gpu, operation, message):
-    with pytest.raises(RuntimeError, match=message):
-        operation(torch.ones(2, device=gpu))
-
-
-SQUARE = "template <typename T> T square(T x) { return x * x; }"
-
-
-@pytest.mark.parametrize(
-    ("name", "program"),
-    [
-        ("aten::batch_norm_stats", lambda x: torch.batch_norm_stats(x, 1e-5)),
-        ("torch.cuda.jiterator", lambda x: torch.cuda.jiterator._create_jit_fn(SQUARE)(x)),
-        ("torch.cuda._compile_kernel", lambda x: torch.cuda._compile_kernel("", "f")),
-    ],
-)
-def test_cuda_kernel_without_cpu_version_is_not_simulated(gpu, name, program):
-    with pytest.raises(NotSimulatedError, match=f"^Not simulated: {name}. "):
-        program(torch.ones(2, 2, device=gpu))
-
-
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_lengths_of_packed_sequences_must_be_on_the_cpu(gpu, device):
-    padded, lengths = torch.ones(3, 2, 1, device=device), torch.tensor([3, 2])
-    packed = nn.utils.rnn.pack_padded_sequence(padded, lengths)
-    assert packed.data.device.type == device
-    assert packed.batch_sizes.device.type == "cpu"
-    message = "'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor"
-    for is_sorted in (True, False):
-        with pytest.raises(RuntimeError, match=message):
-            nn.utils.rnn.pack_padded_sequence(padded, lengths.to(gpu), enforce_sorted=is_sorted)
-
-
-def test_gpu_tensors_are_always_shared(gpu):
-    assert torch.ones(2, device=gpu).is_shared()
-    assert not torch.ones(2).is_shared()
-
-
-def test_operation_without_cuda_kernel_raises_cudas_error(gpu):
-    with pytest.raises(NotImplementedError, match="from the 'CUDA' backend"):
-        torch.mkldnn_max_pool2d(torch.ones(1, 1, 4, 4, device=gpu), 2)
-
-
-def test_other_libraries_see_no_cuda_array_interface(gpu):
-    x = torch.ones(2, device=gpu)
-    assert not hasattr(x, "__cuda_array_interface__")
-    with pytest.raises(AttributeError, match=r"^Not simulated: __cuda_array_interface__"):
-        _ = x.__cuda_array_interface__
-
-
-DYNAMIC = "torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(2, 2)))(x)"
-
-
-@pytest.mark.parametrize(
-    ("program", "message"),
-    [
-        ("torch.histogram(x, 2)", "aten::histogram.bin_ct"),
-        ("torch.histogramdd(x, 2)", "aten::_histogramdd_bin_edges"),
-        ("x.to_mkldnn()", "aten::to_mkldnn"),
-        (DYNAMIC, "quantized::linear_dynamic"),
-        ("torch.linalg.lstsq(x, x, driver='gelsd')", "`driver` other than `gels` is not supported"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:torch.ao.quantization is deprecated")
-def test_operation_for_cpus_only_is_refused(gpu, program, message):
-    with pytest.raises(RuntimeError, match=message):
-        eval(program, globals(), {"x": torch.tensor([[0.0, 1], [2, 3]], device=gpu)})
-    x = torch.eye(2, device=gpu)
-    assert torch.linalg.lstsq(x, x, driver="gels").solution.device == gpu
 
 
 @pytest.fixture
@@ -401,7 +260,7 @@ def test_operation_without_deterministic_kernel_is_refused(
 ):
     def run(device):
         x = torch.ones(shape, device=device, requires_grad=True)
-        y = eval(program, globals(), {"x": x, "i": torch.tensor([0], device=device)})
+        y = eval(program, {"torch": torch, "F": F, "x": x, "i": torch.tensor([0], device=device)})
         if y.requires_grad:
             y.sum().backward()
 

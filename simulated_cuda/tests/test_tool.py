@@ -60,6 +60,23 @@ def test_child_process():
 def test_marked():
     assert torch.cuda.device_count() == 3
 
+@pytest.mark.simulated_cuda(no_waits=True)
+def test_waits():
+    x = torch.ones(3, device="cuda")
+    assert x.sum() > 0
+
+@pytest.mark.simulated_cuda(no_waits=True)
+def test_does_not_wait():
+    torch.ones(3, device="cuda").sum()
+
+@pytest.mark.simulated_cuda(fits="1GiB")
+def test_fits():
+    torch.ones(2**20, device="cuda").sum()
+
+@pytest.mark.simulated_cuda(fits="1GiB")
+def test_does_not_fit():
+    [torch.empty(2**27, device="cuda") for _ in range(3)]
+
 def test_fixture(simulated_gpu):
     assert torch.ones(1, device=simulated_gpu).is_cuda
 """
@@ -70,13 +87,15 @@ def test_option_simulates_gpus_before_collection_and_in_child_processes(tmp_path
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_it.py").write_text(TESTS)
     result = run_pytest(tmp_path, "--simulated-cuda=2", "--simulated-cuda-memory=16GiB", "-n", "2")
-    assert "6 passed" in result.stdout, result.stdout + result.stderr
+    assert "2 failed, 8 passed" in result.stdout, result.stdout + result.stderr
 
 
-def test_without_option_only_marked_tests_have_gpus(tmp_path):
+def test_without_option_only_marked_tests_have_gpus_and_their_conditions_apply(tmp_path):
     (tmp_path / "test_it.py").write_text(TESTS)
     result = run_pytest(tmp_path)
-    assert "2 passed, 4 skipped" in result.stdout, result.stdout + result.stderr
+    assert "2 failed, 4 passed, 4 skipped" in result.stdout, result.stdout + result.stderr
+    assert ": assert x.sum() > 0" in result.stdout
+    assert "does not fit in 1GiB: its peak was 1.00 GiB" in result.stdout
 
 
 def test_simulation_started_by_a_test_is_not_reset(tmp_path):
@@ -118,33 +137,15 @@ def test_invalid_size_is_a_usage_error(tmp_path):
 
 
 PROGRAM = """
-import sys
+import subprocess, sys
 import torch
 import torch.multiprocessing as mp
+from torch.utils.data import DataLoader, Dataset
+
+COUNT = "import torch; print(torch.cuda.device_count(), torch.cuda.mem_get_info()[1] >> 30)"
 
 def work(rank):
     print("child", rank, torch.ones(1, device=f"cuda:{rank}").device, flush=True)
-
-if __name__ == "__main__":
-    print(sys.argv[1:], torch.cuda.device_count(), torch.cuda.mem_get_info()[1] >> 30, flush=True)
-    mp.spawn(work, nprocs=2)
-"""
-
-
-@pytest.mark.slow
-def test_command_simulates_gpus_in_program_and_spawned_processes(tmp_path):
-    (tmp_path / "train.py").write_text(PROGRAM)
-    command = ("-m", "simulated_cuda", "--gpus", "2", "--memory", "16GiB", "train.py", "--lr", "1")
-    result = run(tmp_path, *command)
-    assert sorted(result.stdout.splitlines()) == [
-        "['--lr', '1'] 2 16", "child 0 cuda:0", "child 1 cuda:1"
-    ], result.stderr  # fmt: skip
-
-
-CHILDREN = """
-import subprocess, sys
-import torch
-from torch.utils.data import DataLoader, Dataset
 
 class Devices(Dataset):
     def __len__(self):
@@ -154,19 +155,22 @@ class Devices(Dataset):
         return str(torch.ones(1, device=f"cuda:{index}").device)
 
 if __name__ == "__main__":
+    print(sys.argv[1:])
+    exec(COUNT)
+    print(subprocess.check_output([sys.executable, "-c", COUNT], text=True), end="")
     workers = DataLoader(Devices(), num_workers=2, multiprocessing_context="spawn")
-    print(sorted(device for (device,) in workers))
-    program = "import torch; print(torch.cuda.device_count(), torch.cuda.mem_get_info()[1] >> 30)"
-    print(subprocess.check_output([sys.executable, "-c", program], text=True).strip())
+    print(*(device for (device,) in workers), flush=True)
+    mp.spawn(work, nprocs=2)
 """
 
 
 @pytest.mark.slow
-def test_command_simulates_gpus_in_data_loader_workers_and_subprocesses(tmp_path):
-    (tmp_path / "load.py").write_text(CHILDREN)
-    command = ("-m", "simulated_cuda", "--gpus", "2", "--memory", "16GiB", "load.py")
-    result = run(tmp_path, *command)
-    assert result.stdout.splitlines() == ["['cuda:0', 'cuda:1']", "2 16"], result.stderr
+def test_command_simulates_gpus_in_program_and_every_kind_of_child_process(tmp_path):
+    (tmp_path / "train.py").write_text(PROGRAM)
+    command = ("-m", "simulated_cuda", "--gpus", "2", "--memory", "16GiB", "train.py", "--lr", "1")
+    *lines, first, second = run(tmp_path, *command).stdout.splitlines()
+    assert lines == ["['--lr', '1']", "2 16", "2 16", "cuda:0 cuda:1"]
+    assert sorted([first, second]) == ["child 0 cuda:0", "child 1 cuda:1"]
 
 
 DISTRIBUTED = """
@@ -214,9 +218,12 @@ import torch
 def covered(x, device):
     return torch.zeros(2, device=device) + x.to(device, non_blocking=True)
 
-def uncovered(x, device):
+def twice(x, device):
     x = x.to(device)
-    return x.cuda() + torch.ones(2, dtype=torch.long, device=device).to(torch.float32)
+    return x.to(device)
+
+def uncovered(x, device):
+    return x.to(device).to('cpu')
 """
 
 
@@ -293,10 +300,7 @@ def test_text_that_is_not_removed_is_listed_with_a_reason(tmp_path, statement, r
 
 @pytest.mark.slow
 def test_missing_moves_lists_removals_that_fail_no_test(tmp_path):
-    (tmp_path / "module.py").write_text(SOURCE.partition("def uncovered")[0] + (
-        "def twice(x, device):\n    x = x.to(device)\n    return x.to(device)\n\n"
-        "def uncovered(x, device):\n    return x.to(device).to('cpu')\n"
-    ))  # fmt: skip
+    (tmp_path / "module.py").write_text(SOURCE)
     (tmp_path / "test_module.py").write_text(
         "import torch\nfrom module import covered, twice\n\ndef test_covered():\n"
         "    assert covered(torch.ones(2), 'cuda').is_cuda\n"
@@ -310,14 +314,21 @@ def test_missing_moves_lists_removals_that_fail_no_test(tmp_path):
     assert report.rstrip().endswith("without them:\n  module.py:12: .to(device)")
 
 
-def test_wheel_installs_package_with_plugin(tmp_path):
+def test_wheel_works_in_an_empty_folder(tmp_path):
+    source, site, empty = (tmp_path / name for name in ("simulated_cuda", "site", "empty"))
+    shutil.copytree(ROOT / "simulated_cuda", source)
     command = ["-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", str(tmp_path)]
-    copy = tmp_path / "simulated_cuda"
-    shutil.copytree(ROOT / "simulated_cuda", copy)
-    result = run(tmp_path, *command, str(copy))
+    result = run(tmp_path, *command, str(source))
     assert result.returncode == 0, result.stderr
+    shutil.rmtree(source)
     (wheel,) = tmp_path.glob("*.whl")
-    names = zipfile.ZipFile(wheel).namelist()
-    assert {"simulated_cuda/startup/sitecustomize.py", "simulated_cuda/cards.toml"} <= {*names}
-    assert "simulated_cuda/pytest_plugin.py" in names
-    assert not [name for name in names if "/tests/" in name]
+    zipfile.ZipFile(wheel).extractall(site)
+    assert not list(site.rglob("tests"))
+    empty.mkdir()
+    shutil.copy(ROOT / "simulated_cuda" / "tests" / "wheel_check.py", empty / "test_wheel.py")
+    command = [sys.executable, "-m", "pytest", "-q", "--simulated-cuda", "test_wheel.py"]
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    result = subprocess.run(
+        command, cwd=empty, env=environment, capture_output=True, text=True, check=False
+    )
+    assert "3 passed" in result.stdout, result.stdout + result.stderr

@@ -1,7 +1,5 @@
 """Where the CPU waits for a GPU: `waits.toml`, the debug mode of `torch.cuda`, and the counter."""
 
-import subprocess
-import sys
 import tomllib
 import warnings
 from pathlib import Path
@@ -93,36 +91,3 @@ def test_debug_mode_ends_with_the_simulation_and_keeps_other_modes(simulation_of
         assert len(counter) == 2
         torch.cuda.set_sync_debug_mode("error")
     assert (functions(), dispatches()) == before
-
-
-TESTS = """
-import pytest, torch
-
-@pytest.mark.simulated_cuda(no_waits=True)
-def test_waits():
-    x = torch.ones(3, device="cuda")
-    assert x.sum() > 0
-
-@pytest.mark.simulated_cuda(no_waits=True)
-def test_does_not_wait():
-    torch.ones(3, device="cuda").sum()
-
-@pytest.mark.simulated_cuda(fits="1GiB")
-def test_fits():
-    torch.ones(2**20, device="cuda").sum()
-
-@pytest.mark.simulated_cuda(fits="1GiB")
-def test_does_not_fit():
-    [torch.empty(2**27, device="cuda") for _ in range(3)]
-"""
-
-
-def test_marker_fails_tests_that_wait_or_do_not_fit(tmp_path):
-    (tmp_path / "test_model.py").write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "simulated_cuda.pytest_plugin", "-p"]
-    run = subprocess.run(
-        [*command, "no:cacheprovider"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert "2 failed, 2 passed" in run.stdout, run.stdout + run.stderr
-    assert "test_model.py:7: assert x.sum() > 0" in run.stdout
-    assert "does not fit in 1GiB: its peak was 1.00 GiB" in run.stdout

@@ -18,12 +18,8 @@ TINY = replace(CPU, widths=(8, 8, 8), directions=None, batch_size=50, epochs=2, 
 
 
 @pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+def seed():
     torch.manual_seed(0)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

@@ -85,11 +85,6 @@ def test_start_seeds_and_returns_the_device(notebook, monkeypatch):
     assert not simulated_cuda.is_enabled()
 
 
-def test_start_rejects_an_invalid_size():
-    with pytest.raises(ValueError, match="'a lot' is not a size; write for example"):
-        lesson.start(practice=True, gpu_memory="a lot")
-
-
 @pytest.mark.parametrize("synthetic", [True, False])
 def test_only_synthetic_images_get_a_warning_box(notebook, synthetic):
     (box,) = outputs_of(lambda: lesson.show_data(make_dataset(synthetic)))
@@ -105,9 +100,3 @@ def test_box_is_escaped_html_in_a_notebook_and_plain_text_elsewhere(capsys, note
     monkeypatch.undo()
     lesson.box("Title.", "<text>")
     assert capsys.readouterr().out == "Title. <text>\n"
-
-
-def test_report_stores_data_and_a_text_form(notebook):
-    (output,) = outputs_of(lambda: lesson.report(test_accuracy=0.5, images=3))
-    assert output[lesson.RESULT_TYPE] == {"test_accuracy": 0.5, "images": 3}
-    assert output["text/plain"] == "Results: test_accuracy = 0.5, images = 3"

@@ -1,6 +1,7 @@
-"""The small computer: programs, their results and costs, several lanes, tables, and errors."""
+"""The small computer: instructions, errors, lanes and tables.
 
-import random
+Lesson 00's stored outputs, which nbval compares, have traces, costs, and lanes that diverge.
+"""
 
 import numpy as np
 import pytest
@@ -30,16 +31,6 @@ keep:   STORE A, y[I]
         ADD   I, LANES
         JUMP  next
 done:   HALT
-"""
-HALVINGS = """
-        LOAD  A, x[LANE]
-again:  CMP   A, 2
-        JN    done
-        DIV   A, 2
-        ADD   C, 1
-        JUMP  again
-done:   STORE C, y[LANE]
-        HALT
 """
 XS = [(7 * i) % 19 - 9 for i in range(100)]
 
@@ -160,29 +151,6 @@ def test_invalid_data_and_options_are_refused(error, message, options):
         SmallComputer("HALT", **options)
 
 
-@pytest.mark.parametrize(("x", "instructions", "cycles"), [(-3, 6, 12), (5, 5, 11)])
-def test_run_counts_instructions_and_cycles(x, instructions, cycles):
-    cost = SmallComputer(RELU, x=x, y=0).run(limit=instructions)
-    assert (cost.instructions, cost.cycles) == (instructions, cycles)
-    jumps = {"data movement": 2 + (x < 0), "arithmetic": 1, "control flow": 2}
-    assert cost.by_category == jumps
-
-
-def test_trace_shows_the_effect_of_each_step():
-    trace = SmallComputer(RELU, x=-3, y=7).trace()
-    assert [step.effect for step in trace.steps] == [
-        "A becomes -3",
-        "-3 - 0 is -3",
-        "N is 1: no jump",
-        "A becomes 0",
-        "y becomes 0",
-        "the computer stops",
-    ]
-    assert SmallComputer(RELU, x=5, y=7).trace().steps[2].effect == "N is 0: jump to cell 4"
-    trace = SmallComputer("SET A, -3\nRELU A\nSUB A, 1\nAND A, 0\nHALT", special="RELU").trace()
-    assert [step.flags for step in trace.steps[:4]] == [(0, 0), (0, 1), (1, 0), (0, 1)]
-
-
 def test_stepping_and_running_end_in_the_same_state_until_reset():
     stepped, continuous = SmallComputer(RELU, x=-3, y=7), SmallComputer(RELU, x=-3, y=7)
     while not stepped.halted:
@@ -203,36 +171,17 @@ def test_data_keep_their_form_except_that_a_matrix_becomes_a_list():
         computer["w"]
 
 
-@pytest.mark.parametrize("lanes", [1, 3, 8, 64, 128])
-def test_every_number_of_lanes_gives_the_same_result(lanes):
-    assert run_relu(lanes)["y"] == [max(x, 0) for x in XS]
-
-
-def test_more_lanes_take_fewer_cycles_until_there_is_one_per_number():
-    cycles = [run_relu(lanes).cost.cycles for lanes in (1, 2, 4, 8, 16, 32, 64, 128)]
+def test_more_lanes_give_the_same_result_in_fewer_cycles_until_there_is_one_per_number():
+    cycles = []
+    for lanes in (1, 2, 3, 8, 16, 32, 64, 128):
+        computer = run_relu(lanes)
+        assert computer["y"] == [max(x, 0) for x in XS]
+        cycles.append(computer.cost.cycles)
     assert cycles == sorted(cycles, reverse=True)
     assert cycles[3] < cycles[0] / 7
     assert run_relu(200).cost.cycles == run_relu(100).cost.cycles
-
-
-def test_divergent_lanes_wait_for_each_other():
-    trace = SmallComputer(RELU_ALL, lanes=4, x=[3, -1, 4, -5], y=[0] * 4, n=4).trace()
-    active = {step.instruction: step.active for step in trace.steps}
-    assert active["SET A, 0"] == (False, True, False, True)
-    assert active["STORE A, y[I]"] == (True, True, True, True)
-    uniform = run_relu(4, [1, 2, 3, 4]).cost.instructions  # no lane takes the path with SET A, 0
-    assert uniform == run_relu(4, [1, -2, 3, 4]).cost.instructions - 1
-
-
-def test_slowest_lane_determines_the_time_and_lanes_reconverge_after_a_loop():
-    values = [*random.Random(0).choices(range(900), k=31), 1000]
-    computer = SmallComputer(HALVINGS, lanes=32, x=values, y=[0] * 32)
-    trace = computer.trace()
-    assert computer["y"] == [max(value, 1).bit_length() - 1 for value in values]
-    assert all(trace.steps[-1].active)
-    single_lane = SmallComputer(HALVINGS, x=[1000], y=[0]).run()
-    assert computer.cost.instructions == single_lane.instructions
-    assert computer.cost.lanes_busy < 1
+    # With 64 lanes, some have one number and others two.
+    assert run_relu(64).cost.lanes_busy < run_relu(1).cost.lanes_busy == 1
 
 
 def test_only_narrow_memory_with_different_cells_makes_lanes_wait():

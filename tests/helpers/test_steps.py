@@ -18,14 +18,6 @@ from helpers.steps import (
 CLASSIC = {"resident": False, "losses_on_device": False}
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture
 def data():
     generator = torch.Generator().manual_seed(0)

@@ -9,10 +9,6 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from helpers.traces import Span, busy_fraction, cpu_averages, spans_of
 
 
-def operation(name, start, end):
-    return Span("operation", name, start, end)
-
-
 def test_spans_have_named_parts_and_operations_in_order():
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         with record_function("forward"):
@@ -43,6 +39,6 @@ def test_cpu_averages_drops_gpu_rows_with_the_same_name():
 
 
 def test_busy_fraction_counts_overlaps_once_and_clips_spans_to_the_interval():
-    spans = [operation("a", -5, 2), operation("b", 1, 4), operation("c", 8, 20)]
+    spans = [Span("operation", "a", *times) for times in ((-5, 2), (1, 4), (8, 20))]
     assert busy_fraction(spans, 0, 10) == pytest.approx(0.6)
     assert busy_fraction([], 0, 10) == 0

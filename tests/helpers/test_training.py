@@ -76,13 +76,6 @@ def test_training_learns():
     assert evaluate(net, ResidentLoader(*make_images(), 10)).accuracy > 0.5
 
 
-def test_resuming_without_a_checkpoint_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="needs a checkpoint"):
-        seeded_run(1, resume=True)
-    with pytest.raises(FileNotFoundError, match=r"no checkpoint missing\.pt"):
-        seeded_run(1, resume=True, checkpoint=tmp_path / "missing.pt")
-
-
 def test_a_checkpoint_from_another_run_is_refused_with_the_difference(tmp_path):
     file = tmp_path / "checkpoint.pt"
     seeded_run(1, checkpoint=file)
@@ -178,8 +171,12 @@ def test_loss_of_nan_or_infinity_stops_training_with_a_reason():
         seeded_run(5, make_optimizer=partial(sgd, lr=1e30))
 
 
-def test_damaged_file_or_file_with_only_weights_is_refused(tmp_path):
+def test_missing_or_damaged_checkpoint_or_one_with_only_weights_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="needs a checkpoint"):
+        seeded_run(1, resume=True)
     file = tmp_path / "checkpoint.pt"
+    with pytest.raises(FileNotFoundError, match=r"no checkpoint checkpoint\.pt"):
+        seeded_run(2, checkpoint=file, resume=True)
     torch.save(small_net().state_dict(), file)
     with pytest.raises(ValueError, match="perhaps holds only a network's weights"):
         seeded_run(2, checkpoint=file, resume=True)

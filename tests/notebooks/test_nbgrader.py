@@ -33,10 +33,7 @@ def replaces_the_check():
 
 
 SUBMISSIONS = {"bob": exits_and_drops_a_result(), "cyd": replaces_the_check()}
-EXPECTED_POINTS = {
-    "bob": CLASS.full_points_except(1, 6),
-    "cyd": dict.fromkeys(CLASS.max_points, 0),
-}
+EXPECTED_POINTS = {"bob": CLASS.full_points_except(1, 6), "cyd": dict.fromkeys(CLASS.max_points, 0)}
 
 
 @pytest.fixture(scope="module")

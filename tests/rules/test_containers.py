@@ -2,11 +2,11 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import run_python
 
 ROOT = Path(__file__).parents[2]
 CONTAINERFILE = (ROOT / "Containerfile").read_text(encoding="utf-8")
@@ -16,12 +16,6 @@ CONFIG = "docs/jupyterlab/config.json"
 
 def read_json(file):
     return json.loads((ROOT / file).read_text(encoding="utf-8"))
-
-
-def test_development_container_is_built_from_the_containerfile():
-    settings = read_json(".devcontainer/devcontainer.json")
-    assert settings["build"] == {"dockerfile": "../Containerfile", "context": ".."}
-    assert settings["remoteUser"] in CONTAINERFILE
 
 
 def test_container_has_the_uv_the_settings_of_make_and_existing_files():
@@ -37,11 +31,9 @@ def test_container_has_the_uv_the_settings_of_make_and_existing_files():
 def test_jupyterlab_opens_the_start_page(tmp_path, monkeypatch):
     for folder in ("CONFIG", "DATA", "RUNTIME"):
         monkeypatch.setenv(f"JUPYTER_{folder}_DIR", str(tmp_path / folder))
-    command = [sys.executable, "-m", "jupyterlab", f"--config={CONFIG}", "--show-config"]
-    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert re.search(
-        r"ServerApp\n(?:  .*\n)*  \.default_url = '/lab/tree/index.md'", process.stdout
-    )
+    arguments = ("-m", "jupyterlab", f"--config={CONFIG}", "--show-config")
+    shown = run_python(*arguments, cwd=ROOT, timeout=120).stdout
+    assert re.search(r"ServerApp\n(?:  .*\n)*  \.default_url = '/lab/tree/index.md'", shown)
 
 
 def test_jupyterlab_renders_the_start_page():

@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from course.authoring.build import build as build_notebooks
 from course.authoring.generated import start_page
 from course.course_folder import open_course
 from course.translation.documents import START_PAGE
+from tests.conftest import run_python
 from tests.course.translation.pseudo import pseudo, translate_all
 
 # Sphinx reads every notebook twice. `make site` and `make test-slow` run it.
@@ -34,13 +34,9 @@ def build(
     """Build the pages in a folder as `make site` does; return the process and its HTML folder."""
     command = ["-c", settings, "-b", "html", "-W", "--keep-going", "-n", "-q"]
     doctrees = ["-d", output / "doctrees"]
-    process = subprocess.run(
-        [sys.executable, "-m", "sphinx", *command, *doctrees, pages, output / "html"],
-        env=os.environ | {"COURSE_SITE_LANGUAGE": language},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    environment = os.environ | {"COURSE_SITE_LANGUAGE": language}
+    arguments = ("-m", "sphinx", *command, *doctrees, pages, output / "html")
+    process = run_python(*arguments, env=environment, timeout=300)
     return process, output / "html"
 
 

@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from PIL import Image
 from helpers import synthetic_images
 from helpers.cifar10 import CLASSES
 from scripts import train_cifar10 as script
+from tests.conftest import run_python
 
 SCRIPT = Path(script.__file__)
 
@@ -141,13 +140,8 @@ def test_invalid_option_is_reported(capsys, options, message):
 
 
 def run_process(cache, *command):
-    return subprocess.run(
-        [sys.executable, *map(str, command)],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": str(cache)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": str(cache)}
+    return run_python(*command, env=environment, timeout=300)
 
 
 def test_missing_images_are_an_error_without_traceback(tmp_path):

@@ -18,7 +18,7 @@ ROOT = NOTEBOOK.parents[1]
 
 
 @pytest.mark.parametrize(
-    "name", ["transfers", "batch_and_width", pytest.param("speedups", marks=pytest.mark.slow)]
+    "name", ["batch_and_width", pytest.param("speedups", marks=pytest.mark.slow)]
 )
 def test_part_runs_on_the_simulated_gpu(name):
     recording = gpu_record.run_part(name, simulated=True)
@@ -46,7 +46,7 @@ def test_notebook_runs_in_an_empty_folder_and_writes_an_invalid_file(tmp_path, m
     (clone,) = [cell for cell in notebook.cells if "git clone" in cell.source]
     address = next(word for word in clone.source.split() if word.startswith("https://"))
     (command_cell,) = [cell for cell in notebook.cells if "-m tools.gpu_record --to" in cell.source]
-    command_cell.source += " --simulated --only transfers"
+    command_cell.source += " --simulated --only batch_and_width"
     # git then clones this repository instead of the published one.
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
     monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{ROOT}.insteadOf")
@@ -61,7 +61,7 @@ def test_notebook_runs_in_an_empty_folder_and_writes_an_invalid_file(tmp_path, m
     ).execute()
     recording = json.loads((tmp_path / "gpu_course" / "gpu_record.json").read_text())
     assert recording["valid"] is False
-    assert list(recording["parts"]) == ["transfers"]
+    assert list(recording["parts"]) == ["batch_and_width"]
     assert "gpu_record.json is in this folder" in notebook.cells[-1].outputs[-1].text
 
 
@@ -73,12 +73,16 @@ def test_merge_keeps_recordings_from_other_devices(tmp_path):
     path = tmp_path / "sent.json"
     for device, value in (("Tesla T4", 1), ("NVIDIA H100", 2), ("Tesla T4", 3)):
         entry = {"device": device, "kind": "cuda", "torch": "2.14.1", "date": "2026-11-22"}
-        part = {"description": "copies", "records": [entry | {"results": {"value": value}}]}
-        parts = {"transfers": part, "speedups": {"error": "stopped after 200 s"}}
+        part = {
+            "description": "seconds per image",
+            "records": [entry | {"results": {"value": value}}],
+        }
+        parts = {"batch_and_width": part, "speedups": {"error": "stopped after 200 s"}}
         path.write_text(json.dumps({"valid": True, "parts": parts}))
-        assert gpu_record.merge(path, results=tmp_path) == ["transfers"]
+        assert gpu_record.merge(path, results=tmp_path) == ["batch_and_width"]
     values = {
-        record.device: record.results["value"] for record in records.read("transfers", tmp_path)
+        record.device: record.results["value"]
+        for record in records.read("batch_and_width", tmp_path)
     }
     assert values == {"Tesla T4": 3, "NVIDIA H100": 2}
 

@@ -14,7 +14,7 @@ side_effects = failures_with_y
 def cases(draw):
     for limit in (10 * draw.choice([5, 7, 8, 9]), 10 * draw.choice([5, 7, 8, 9])):
         value = draw.randint(12, limit - 2)
-        for x in (value, -value, limit + value, limit, limit + 1, 0, -1, 6, 7, limit - 0.5):
+        for x in (value, -value, limit + value, limit, limit + 1, 0, -1, 6, 7, limit - 1):
             yield {"data": {"x": x, "limit": limit, "y": NOTHING}, "x": x, "limit": limit}
 
 

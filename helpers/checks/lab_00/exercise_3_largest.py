@@ -14,7 +14,8 @@ side_effects = failures_with_y
 def cases(draw):
     numbers = draw.sample(range(1, 99), 6)
     # The first list starts with neither its smallest nor its largest number.
-    lists = [[50, 0, *numbers[:3], 100, *numbers[3:]], [-100 - value for value in numbers]]
+    # No number that students take for the smallest one is smaller than those of the second.
+    lists = [[50, 0, *numbers[:3], 100, *numbers[3:]], [-(10**12) - value for value in numbers]]
     lists += [[200, *numbers], [*numbers, 200], [draw.randrange(-99, 99)], [5, 5, 5]]
     for x in lists:
         yield {"data": {"x": x, "n": len(x), "y": NOTHING}, "x": x, "values": x}
@@ -25,14 +26,14 @@ def right(case):
 
 
 mistakes = {
-    "starts-at-zero": lambda f: f.outcome == 0 > f.right,
+    "not-in-the-list": lambda f: f.outcome not in f.case.x,
     "last-missed": lambda f: f.outcome == max(f.case.x[:-1], default=None),
     "wrong-value": True,
 }
 costs = x_changed
 hints = """
-starts-at-zero: For x = {values}, the program stores 0 in `y`, which is not in the list.
-    -> If all numbers are negative, none of them is larger than 0. What is a better first candidate?
+not-in-the-list: For x = {values}, the program stores {found} in `y`, which is not in the list.
+    -> Whichever constant you start with, all numbers may be smaller. What is a better first one?
 last-missed: For x = {values}, the program stores {found} in `y`: it misses the last one.
     -> Which value of the index ends your loop, and is that number compared before the loop ends?
 wrong-value: For x = {values}, the program stores {found} in `y`.

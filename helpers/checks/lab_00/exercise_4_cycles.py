@@ -1,6 +1,6 @@
 """Lab 00, exercise 4: the cycles that a program takes for a list of n numbers."""
 
-from helpers.checks.plain import is_int
+from helpers.checks.plain import is_number
 
 answers = "cycles(n)"
 points = 3
@@ -17,7 +17,7 @@ def right(case):
     return 13 + 10 * case.n
 
 
-returns = ("not-an-int", lambda value, case: is_int(value))
+returns = ("not-an-int", lambda value, case: is_number(value) and value % 1 == 0)
 wrong_outcomes = {
     "counts-instructions": lambda case: 7 + 7 * case.n,
     "last-test-missing": lambda case: 11 + 10 * case.n,

@@ -51,8 +51,8 @@ hints = """
 not-a-list: `move_all` returns {what}, but it should return a list of {count} tensors.
     -> Collect one tensor for each tensor in the input, in the same order, and return the list.
 result-dropped: You asked for {wanted}, but a tensor that `move_all` returns is on {found}.
-    -> `.to` does not change the tensor it is called on. What does it return, and where does your
-    function keep that?
+    -> Do you move to `device`? `.to` does not change the tensor it is called on: where does your
+    function keep what it returns?
 wrong-numbers: The returned tensors do not have the same numbers as the input, in the same order.
     -> Compare the first and the last returned tensor with the first and the last input.
 dtype-changed: A {before} tensor comes back as {after}.

@@ -34,7 +34,7 @@ side_effects = {
     "not-a-device": lambda f: first(
         not isinstance(device, torch.device) and {"what": describe(device)}
         for device in (f.value if f.case.i == "all" else [f.value])
-    ),
+    )
 }
 mistakes = {
     "wrong-list": lambda f: f.case.i == "all",

@@ -12,38 +12,44 @@ success = "You can tell where all the tensors of a network are."
 section = "What moves with a network, and what does not"
 
 
+# How many tensors of each kind there are for Adam. In each case, one of them is on a GPU.
+COUNTS = {"parameters": 6, "buffers": 3, "state": 18}
+
+
 def cases(draw):
-    for optimizer in ("SGD", "Adam"):
-        case = {"optimizer": optimizer, "gpu": draw.device, "seed": draw.randrange(2**31)}
-        yield {**case, "inner": draw.device, "outer": "cpu"}
-        yield {**case, "inner": "cpu", "outer": draw.device}
+    case = {"optimizer": "Adam", "gpu": draw.device, "seed": draw.randrange(2**31), "steps": 1}
+    moved = [(kind, i) for kind, count in COUNTS.items() for i in range(count)]
+    yield from ({**case, "kind": kind, "index": i} for kind, i in moved)
+    yield {**case, "kind": "state", "index": 5, "optimizer": "SGD"}
+    yield {**case, "kind": "buffers", "index": 0, "steps": 0}
 
 
 def collect(call, case, find_devices):
-    net, optimizer = build(case, steps=1)
-    net = nn.Sequential(net[:1].to(case.inner), *net[1:].to(case.outer))
-    net[1].running_var = net[1].running_var.to(case.gpu)
-    if case.inner == "cpu":
-        optimizer.load_state_dict(optimizer.state_dict())
-    optimizer.state[net[0][0].weight]["seen"] = 7  # some optimizers also keep Python numbers
-    return call(find_devices, net, optimizer)
+    net, optimizer = build(case, steps=case.steps)
+    state = [value for entry in optimizer.state.values() for value in entry.values()]
+    kinds = net.parameters(), net.buffers(), filter(torch.is_tensor, state)
+    tensor = [*dict(zip(COUNTS, kinds, strict=True))[case.kind]][case.index]
+    tensor.data = tensor.data.to(case.gpu)
+    for entry in optimizer.state.values():
+        entry["seen"] = 7  # some optimizers also keep Python numbers
+    return call(find_devices, nn.Sequential(net[:1], *net[1:]), optimizer)
 
 
 def right(case):
-    # The steps were taken on the CPU, and in one case, the state followed the outer layers.
-    state = {"cpu", case.outer}
-    devices = {"parameters": {"cpu", case.gpu}, "buffers": {case.outer, case.gpu}, "state": state}
-    return {kind: set(map(torch.device, names)) for kind, names in devices.items()}
+    names = {kind: {"cpu", case.gpu} if kind == case.kind else {"cpu"} for kind in COUNTS}
+    names["state"] = names["state"] if case.steps else set()
+    return {kind: set(map(torch.device, group)) for kind, group in names.items()}
 
 
 def are_sets(value, case):
     is_right = isinstance(value, dict) and {*value} == {*right(case)}
-    return is_right and all(isinstance(devices, set | frozenset) for devices in value.values())
+    return is_right and all(
+        isinstance(d, set | frozenset) and {*map(type, d)} <= {torch.device} for d in value.values()
+    )
 
 
 def join(values):
-    names = (str(v) if isinstance(v, torch.device) else repr(v) for v in values)
-    return " and ".join(sorted(names)) or "none"
+    return " and ".join(sorted(map(str, values))) or "none"
 
 
 returns = ("not-three-sets", are_sets)
@@ -59,7 +65,7 @@ mistakes = {
     ),
 }
 hints = """
-not-three-sets: `find_devices` returns {found}, but it should return a dictionary of three sets.
+not-three-sets: `find_devices` returns {found}, not a dictionary of three sets of `torch.device`.
     -> Its keys are the strings `parameters`, `buffers` and `state`, and each value is a set.
 missing: Your set for `{kind}` has {found}, but some of these tensors are on {missing}.
     -> Do you look at all of them? Buffers are not parameters, and `optimizer.state` maps each

@@ -44,11 +44,16 @@ def right(case):
     return state
 
 
-errors = {"one-device-only": lambda f: f.error.hint == "device-error" and f.case.visited}
+errors = {
+    "one-device-only": lambda f: f.error.hint == "device-error" and f.case.visited,
+    "device-error": lambda f: f.error.hint == "device-error",
+}
 questions = ["result-elsewhere", "input-changed", "copied"]
 returns = ("not-a-module", lambda value, case: not isinstance(value, Other))
 mistakes = {"different-scores": True}
 hints = """
+device-error: `{name}` raises a device error. {explained}
+    -> Print the device of each tensor in that line. Where does `forward` create the one on the CPU?
 one-device-only: `net` works on {works}, but not after `net.to({fails})`.
     -> Does `forward` name a device, or use a stored one? What can tell it the device in each call?
 """

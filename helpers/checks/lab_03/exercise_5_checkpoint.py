@@ -61,7 +61,8 @@ side_effects = {
 }
 hints = """
 needs-its-gpu: With {gpus}, `load_checkpoint` cannot read what was saved on {saved}: {error}.
-    -> The file stores each tensor's device. Which argument of `torch.load` maps it to another?
+    -> The file stores each tensor's device. Which argument of `torch.load` maps it to another, and
+    do you use a device that exists on any machine, or that of the network?
 whole-objects: `torch.load(path, weights_only=True)` cannot read the file: {error}.
     -> A module or optimizer is a pickled object. Which method returns its tensors and numbers?
 net-not-restored: After `load_checkpoint`, `{name}` of the network is not what was saved.

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.plain import PlainModule, are_close
+from helpers.checks.plain import PlainModule, are_close, format_gpu_count
 from helpers.networks import ClassicNet
 from simulated_cuda import visible_devices
 
@@ -17,7 +17,7 @@ def cases(draw):
     sizes = [4] * draw.randint(2, 4) + [draw.randint(1, 3)]
     batches = [(draw.normal(n, 3, 32, 32), draw.integers(0, 10, (n,))) for n in sizes]
     case = {"batches": batches, "seed": draw.randrange(2**31)}
-    yield from ({**case, "gpus": gpus} for gpus in (len(draw.devices) - 1, 0))
+    yield from ({**case, "gpus": n, "machine": format_gpu_count(n)} for n in (1, 0))
 
 
 def build(case):
@@ -43,7 +43,7 @@ def train(case):
     return list(net.parameters())
 
 
-errors = {"needs-a-gpu": lambda f: f.case.gpus == 0 and {"error": f.error.values["error"]}}
+errors = {"needs-a-gpu": lambda f: not f.case.gpus or "ordinal" in f.error.values["error"]}
 returns = ("not-the-network", lambda value, case: isinstance(value, PlainModule))
 side_effects = {
     "on-the-cpu": lambda f: f.case.gpus and "cpu" in {*f.value.devices, *f.devices},
@@ -64,8 +64,9 @@ not-the-network: `train_classic` returns {what}, but it should return the traine
     see: The classic script, on the CPU
 on-the-cpu: There is a GPU, but the network is trained or returned on the CPU.
     -> Which line decides where the computation runs, and what is the value of `device` there?
-needs-a-gpu: On a machine without a GPU, `train_classic` raises {error}.
-    -> In the function, ask which device this machine has. No other line should name a device.
+needs-a-gpu: On a machine with {machine}, `train_classic` raises {error}.
+    -> In the function, ask whether this machine has a GPU; it may have no second one. No other line
+    should name a device.
 copied-back: Your loop copies {bytes} bytes from the GPU back to the CPU.
     -> Where does the loss compare predictions and labels? Which has to move so that it is the GPU?
 evaluation-mode: Your function trains the network in evaluation mode.

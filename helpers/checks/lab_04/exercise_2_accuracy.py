@@ -3,7 +3,7 @@
 from statistics import mean
 
 from helpers.checks.exercise import Case
-from helpers.checks.lab_04.shared import COSTS, count_confusion, draw_pairs, evaluate
+from helpers.checks.lab_04.shared import COSTS, SIDE_EFFECTS, count_confusion, draw_pairs, evaluate
 from helpers.checks.plain import is_number
 
 answers = "accuracy(net, batches)"
@@ -12,7 +12,7 @@ success = "The accuracy is right, and the CPU waits for the GPU once."
 section = "How good is it?"
 tolerance = 1e-5
 collect = evaluate
-costs = COSTS
+side_effects, costs = SIDE_EFFECTS, COSTS
 
 
 def cases(draw):
@@ -28,19 +28,11 @@ def right(case):
 
 
 returns = ("not-a-number", lambda value, case: is_number(value))
-side_effects = {
-    "net-moved": lambda f: f.elsewhere and {"before": f.case.device, "after": f.elsewhere[0]},
-    "training-mode": lambda f: True in f.modes,
-    "mode-not-restored": lambda f: f.after != f.case.training and {"before": f.case.training},
-    "gradients-left-off": lambda f: f.gradients_left_off,
-}
 wrong_outcomes = {
     "mean-of-means": lambda case: mean(right(Case(case, pairs=[pair])) for pair in case.pairs)
 }
 mistakes = {"wrong-fraction": lambda f: {"correct": round(f.right * f.case.images)}}
 hints = """
-net-moved: The network was on {before}, but it was called on {after}.
-    -> A module moves in place, for everybody who uses it. What should move instead, and where?
 mean-of-means: Your result is the mean of the batches' accuracies: a smaller batch counts too much.
     -> Which two counts do you need for the accuracy over all images?
 wrong-fraction: {correct} of {images} images are correct, but `accuracy` returns {found:.4g}.

@@ -1,7 +1,7 @@
 """Lab 04, exercise 3: the accuracy of each of ten classes."""
 
 from helpers.checks.exercise import Case
-from helpers.checks.lab_04.shared import COSTS, count_confusion, draw_pairs, evaluate
+from helpers.checks.lab_04.shared import COSTS, SIDE_EFFECTS, count_confusion, draw_pairs, evaluate
 from helpers.checks.plain import first, is_close, is_list, is_number
 
 answers = "per_class(net, batches)"
@@ -10,7 +10,7 @@ success = "Every image counts, in batches of any size."
 section = "Accuracy per class, and a common mistake"
 tolerance = 1e-4
 collect = evaluate
-costs = COSTS
+side_effects, costs = SIDE_EFFECTS, COSTS
 
 
 def cases(draw):

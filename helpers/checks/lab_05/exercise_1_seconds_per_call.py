@@ -47,9 +47,7 @@ def outcome(f):
 
 
 returns = ("not-a-number", lambda value, case: is_number(value))
-side_effects = {
-    "runs-ignored": lambda f: f.total == 2 * f.own["calls"],
-}
+side_effects = {"runs-ignored": lambda f: f.total == 2 * f.own["calls"]}
 wrong_outcomes = {"no-warm-up": lambda case: 1000 * case.first}
 mistakes = {
     "not-waited": lambda f: f.case.runs == 1 and f.outcome < 30,

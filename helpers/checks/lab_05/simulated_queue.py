@@ -1,5 +1,6 @@
 """A simulated device and clock: times do not depend on how busy the machine is."""
 
+import datetime
 import inspect
 import threading
 import time
@@ -40,6 +41,7 @@ class Event:
 
     def record(self, stream=None):
         self.reached = max(self.queue.idle_from, self.queue.seconds)
+        return self
 
     def query(self):
         self.queue.seconds += QUERY_SECONDS
@@ -58,8 +60,8 @@ class Event:
 def simulated(queue, function):
     """Make clocks, `sleep`, events and synchronization in this thread those of the queue.
 
-    What the module of `function` imported from `time` and `timeit` is replaced too. Without a GPU,
-    synchronization raises an error.
+    What the module of `function` imported from `time`, `timeit` and `datetime` is replaced too, and
+    clocks that are default arguments there. Without a GPU, synchronization raises an error.
     """
     thread = threading.get_ident()
 
@@ -72,22 +74,27 @@ def simulated(queue, function):
             raise RuntimeError("this machine has no GPU to wait for")
         queue.seconds = max(queue.seconds, queue.idle_from)
 
-    new = {id(time.sleep): replace(time.sleep, queue.compute)}
+    now = classmethod(lambda cls, tz=None: cls.fromtimestamp(time.time(), tz))
+    new = {id(datetime.datetime): type("datetime", (datetime.datetime,), {"now": now})}
+    new[id(time.sleep)] = replace(time.sleep, queue.compute)
     for clock in (time.perf_counter, time.monotonic, time.time):
         new[id(clock)] = replace(clock, queue.read)
     for clock in (time.perf_counter_ns, time.monotonic_ns, time.time_ns):
         new[id(clock)] = replace(clock, lambda: round(1e9 * queue.read()))
     wait, event = {"synchronize": synchronize}, {"Event": lambda *args, **options: Event(queue)}
     patches = [(torch.cuda, wait | event), (torch.accelerator, wait), (torch, event)]
-    patches.append((torch.cuda.Stream, wait))
-    for each in (timeit.Timer.__init__, timeit.timeit, timeit.repeat):  # their default timer
+    stream = {"record_event": lambda stream, event=None: (event or Event(queue)).record()}
+    stream["query"] = lambda stream: Event(queue).record().query()
+    patches.append((torch.cuda.Stream, wait | stream))
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    functions = timeit.Timer.__init__, timeit.timeit, timeit.repeat, *names.values()
+    for each in [f for f in functions if inspect.isfunction(f) and f.__defaults__]:
         defaults = tuple(new.get(id(value), value) for value in each.__defaults__)
         patches.append((each, {"__defaults__": defaults}))
-    names = getattr(inspect.unwrap(function), "__globals__", {})
     with ExitStack() as stack:
         for owner, values in patches:
             stack.enter_context(patch.multiple(owner, **values))
-        for table in (vars(time), vars(timeit), names):
+        for table in (vars(time), vars(timeit), vars(datetime), names):
             for name, real in [(name, x) for name, x in table.items() if id(x) in new]:
                 stack.callback(table.__setitem__, name, real)
                 table[name] = new[id(real)]

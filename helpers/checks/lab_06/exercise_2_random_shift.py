@@ -16,14 +16,14 @@ questions, returns = shared.questions, shared.returns
 def cases(draw):
     for device, max_shift in ((draw.device, 1), ("cpu", 2)):
         size = draw.randint(6, 9)
-        case = shared.make_case(draw, draw.normal(4096, 3, size, size, device=device), max_shift)
-        yield {**case, "max_shift": max_shift, "size": size, "calls": 2}
+        images = draw.normal(4096, 3, size, size + 3 - 2 * max_shift, device=device)
+        yield {**shared.make_case(draw, images, max_shift), "max_shift": max_shift, "calls": 2}
 
 
 def find_shifts(f):
     """Return how many pixels down and right each image was shifted; None if no shift matches."""
-    n, size = f.case.max_shift, f.case.size
-    windows = F.pad(f.case.images.values, (n,) * 4).unfold(2, size, 1).unfold(3, size, 1)
+    n, (*_, height, width) = f.case.max_shift, f.case.images.shape
+    windows = F.pad(f.case.images.values, (n,) * 4).unfold(2, height, 1).unfold(3, width, 1)
     matches = (windows == f.value.values[:, :, None, None]).all(dim=(1, 4, 5)).flatten(1)
     index = matches.int().argmax(1)
     shifts = n - torch.stack([index // (2 * n + 1), index % (2 * n + 1)])
@@ -45,8 +45,8 @@ def uneven(f):
 
 side_effects = {
     "not-a-shift": lambda f: find_shifts(f) is None,
-    "same-shift-on-both-axes": lambda f: torch.equal(*find_shifts(f)),
     "uneven-shifts": uneven,
+    "same-shift-on-both-axes": lambda f: torch.equal(*find_shifts(f)),
 }
 hints = """
 not-a-shift: With `max_shift` = {max_shift}, one of the returned images is not the original shifted

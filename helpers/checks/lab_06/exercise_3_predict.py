@@ -13,7 +13,7 @@ tolerance = 1e-3
 
 
 def cases(draw):
-    for device in (draw.device, "cpu"):
+    for device in 5 * [draw.device, "cpu"]:  # so often that random views are noticed
         images = draw.normal(draw.randint(5, 9), 3, 6, 6, device=device)
         case = {"images": images, "shape": (len(images.values), 5), "device": device}
         yield {**case, "seed": draw.randrange(2**31)}
@@ -31,7 +31,7 @@ def collect(call, case, predict):
     net.register_forward_pre_hook(lambda *_: calls.append((net.training, torch.is_grad_enabled())))
     facts = call(predict, net, images)
     facts.arguments = {"images": plain(images)}
-    return facts.add(calls_of_net=calls)
+    return facts.add(calls_of_net=calls, net=net)
 
 
 def right(case):
@@ -45,7 +45,12 @@ returns = ("not-logits", lambda value, case: is_tensor(value) and value.shape ==
 side_effects = {
     "training-mode": lambda f: any(training for training, _ in f.calls_of_net),
     "tracks-gradients": lambda f: any(tracked for _, tracked in f.calls_of_net),
-    "gradients-left-off": lambda f: f.gradients_left_off,
+    "gradients-left-off": lambda f: (
+        f.gradients_left_off or not all(x.requires_grad for x in f.net.parameters.values())
+    ),
+    "net-moved": lambda f: (
+        f.net.devices != [f.case.device] and {"given": f.case.device, "found": f.net.devices[0]}
+    ),
 }
 mistakes = {"different-logits": True}
 hints = """

@@ -25,10 +25,7 @@ def right(case):
 
 
 returns = ("not-a-rate", lambda value, case: is_number(value))
-mistakes = {
-    "wrong-warmup": lambda f: f.case.step < f.case.warmup_steps,
-    "wrong-decay": True,
-}
+mistakes = {"wrong-warmup": lambda f: f.case.step < f.case.warmup_steps, "wrong-decay": True}
 hints = """
 not-a-rate: `lr_at` returns {found}, but it should return a number.
     -> The learning rate at one step is one plain number.

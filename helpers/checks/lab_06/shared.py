@@ -1,5 +1,7 @@
 """What exercises 1 and 2 ask of an augmentation, whatever it does to the pixels."""
 
+import random
+
 import torch
 
 from helpers.checks.plain import is_equal, is_tensor, plain
@@ -17,6 +19,7 @@ def collect(call, case, function):
     images, calls = case.images.make(), []
     for each in [images] * case.calls + [images[: case.small]]:
         torch.manual_seed(case.seed + len(calls))
+        random.seed(case.seed + len(calls))
         calls.append(call(function, each, *case.others))
     facts = calls[0].add(results=[each.value for each in calls[:-1]])
     facts.arguments = {"images": plain(images)}

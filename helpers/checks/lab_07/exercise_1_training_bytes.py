@@ -45,14 +45,14 @@ returns = ("not-an-int", lambda value, case: is_int(value))
 side_effects = {
     "net-changed": lambda f: (
         f.net.devices != ["cpu"] or f.frozen != (2 if f.case.kind == "frozen" else 0)
-    ),
+    )
 }
 mistakes = {
     "not-rounded": lambda f: f.value == right(f.case, int) and {"expected": f.right},
     "frozen": lambda f: f.case.kind == "frozen" and {"expected": f.right},
     "buffers": lambda f: f.case.kind == "buffers" and {"expected": f.right},
     "states": lambda f: f.case.states and {"expected": f.right},
-    "wrong-bytes": lambda f: {"expected": f.right},
+    "wrong-bytes": lambda f: {"expected": f.right, "dtype": f.net.weights[0].dtype},
 }
 hints = """
 not-rounded: With {states} states, {expected} bytes are allocated. You return {found}: not rounded.
@@ -68,7 +68,7 @@ buffers: With `BatchNorm1d` and {states} states, {expected} bytes are allocated,
 states: The sum is right for an optimizer without states, but with {states} states per parameter,
     {expected} bytes are allocated. You return {found}.
     -> How many tensors of its size does training keep per parameter?
-wrong-bytes: For a network of plain linear layers and an optimizer without states, {expected} bytes
-    are allocated, but you return {found}.
-    -> Add up two things: the weights, and what the backward pass creates.
+wrong-bytes: For a network of linear layers in {dtype} and an optimizer without states, {expected}
+    bytes are allocated, but you return {found}.
+    -> Add up two things: the weights, and what the backward pass creates. Can layers share weights?
 """

@@ -42,7 +42,7 @@ def evaluate(case):
 
 returns = ("not-a-list", lambda value, case: is_list(value, case.count, is_number))
 side_effects = {
-    "gradients-off": lambda f: (
+    "gradients-left-off": lambda f: (
         f.gradients_left_off or not all(x.requires_grad for x in f.net.parameters.values())
     ),
     "builds-graph": lambda f: f.saved and {"count": f.saved},
@@ -63,6 +63,4 @@ builds-graph: Only numbers are left at the end, but during the loop autograd kep
     -> `backward` is never called here. How do you tell autograd this in advance?
 different-losses: For one batch, the loss in evaluation mode is {wanted}, but your list has {found}.
     -> Use `F.cross_entropy` of the network's scores, averaged over the batch.
-gradients-off: After `compute_losses`, gradients are off: the next training step would fail.
-    -> Use a `with` block, which restores the setting at its end.
 """

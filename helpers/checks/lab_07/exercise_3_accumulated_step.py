@@ -62,15 +62,12 @@ side_effects = {
     "evaluation-mode": lambda f: False in {*f.modes, *f.net.modes.values()},
 }
 wrong_outcomes = {"wrong-scale": lambda case: case.parts * right(case)}
-mistakes = {
-    "uneven": lambda f: f.case.count % f.case.size,
-    "different-gradient": True,
-}
+mistakes = {"uneven": lambda f: f.case.count % f.case.size, "different-gradient": True}
 hints = """
 all-activations-kept: The activations of {found} examples were kept, but only those of {size} fit.
     -> Which call frees the activations of a part? When does it run?
 many-steps: The optimizer took {found} steps, but it should take one for the whole batch.
-    -> Which line is inside the loop and should be after it?
+    -> Which line is inside the loop and should be after it? Or is it missing?
 evaluation-mode: `{name}` switches to evaluation mode, in which dropout is off.
     -> The network is already in training mode. Which line changes it?
 wrong-scale: With {parts} parts, the gradients are {scale} times those of the whole batch.

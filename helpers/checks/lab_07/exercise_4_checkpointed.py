@@ -1,5 +1,7 @@
 """Lab 07, exercise 4: the layers one after another, each with a checkpoint."""
 
+from functools import partial
+
 import torch
 from torch import nn
 
@@ -36,15 +38,16 @@ def differentiate(result, X, layers):
 
 def collect(call, case, checkpointed):
     runs, layers, X = [], build(case).to(case.X.device), case.X.make()
+    draw = partial(torch.rand, (), device=X.device)
     for number, layer in enumerate(layers):
-        layer.register_forward_pre_hook(lambda *_, number=number: runs.append(number))
+        # It draws a number as dropout would.
+        layer.register_forward_pre_hook(lambda *_, n=number: runs.append((n, draw().item())))
     meter = PeakMeter(X)
     facts = call(checkpointed, layers, X, within=meter)
-    facts.add(kept=sum(meter.bytes.values()), after=X)
-    runs.clear()
+    facts.add(kept=sum(meter.bytes.values()), X=X, modes=[layer.training for layer in layers])
     if isinstance(facts.result, torch.Tensor) and facts.result.requires_grad:
         facts.add(gradients=differentiate(facts.result, X, layers))
-    return facts.add(recomputed=runs)
+    return facts.add(runs=runs)
 
 
 def compute(case):
@@ -55,11 +58,16 @@ def compute(case):
 
 returns = ("different-result", lambda value, case: is_tensor(value))
 side_effects = {
-    "input-changed": lambda f: f.after.requires_grad != f.case.X.requires_grad,
+    "input-changed": lambda f: f.X.requires_grad != f.case.X.requires_grad,
+    "mode-not-restored": lambda f: False in f.modes and {"before": True, "after": False},
     "different-result": lambda f: not is_close(f.value, compute(f.case)[0]),
     "no-gradients": lambda f: not f.value.requires_grad,
     "different-gradients": lambda f: not are_close(f.gradients, compute(f.case)[1], 1e-2, 1e-3),
-    "not-recomputed-alone": lambda f: f.recomputed != list(range(f.case.count))[::-1],
+    "not-recomputed-alone": lambda f: (
+        (again := [number for number, _ in f.runs[f.case.count :]]) != [*range(f.case.count)][::-1]
+        and {"recomputed": again}
+    ),
+    "other-random-numbers": lambda f: f.runs != f.runs[::-1],
     "keeps-more": lambda f: f.kept > f.case.most,
 }
 hints = """
@@ -72,7 +80,10 @@ no-gradients: The result does not require gradients, so nothing can be trained.
 different-gradients: The result is right, but the gradients differ from those without checkpoints.
     -> Is every layer called inside `checkpoint`, with nothing detached in between?
 not-recomputed-alone: In the backward pass, these layers ran again, in this order: {recomputed}.
-    -> Each layer should run again alone, the last one first. Is each in its own `checkpoint`?
+    -> Each layer should run again alone, the last one first. Does each `checkpoint` contain one
+    layer, and no other `checkpoint`?
+other-random-numbers: When a layer runs again, it draws other random numbers than the first time.
+    -> Dropout would then zero other values. Which argument of `checkpoint` did you change?
 keeps-more: After the forward pass, {kept} bytes are kept, but it should be at most {most}.
     -> Does something else, such as a list, hold a tensor?
 """

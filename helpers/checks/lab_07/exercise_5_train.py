@@ -1,5 +1,7 @@
 """Lab 07, exercise 5: training within 5.5 MiB, not counting the network and the data."""
 
+import math
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -48,16 +50,15 @@ side_effects = {
     "different-type": lambda f: first(
         weight.dtype != torch.float32 and {"found": weight.dtype} for weight in f.net.weights
     ),
-    "too-much": lambda f: f.peak > f.case.limit and {"peak": f"{f.peak:.1f}"},
+    "too-much": lambda f: f.peak > f.case.limit and {"peak": math.ceil(100 * f.peak) / 100},
     "not-learned": not_learned,
 }
 hints = """
 too-much: At its peak, training needs {peak} MiB, but {limit} MiB are available.
     -> What is the largest part: activations, gradients or states? Which technique reduces it?
 not-learned: It fits, but the loss went from {before} to {after}. It should be at most half.
-    -> Does every step end with `optimizer.step()`? Are steps and learning rate large enough?
-net-moved: After `train`, the network is on {found}. It was on {given} and should stay there.
-    -> CPU memory counts too, so moving the network does not help.
+    -> Print the loss after each step. Does it stay the same, fall too slowly, or grow because the
+    steps are too large?
 different-type: After `train`, the parameters are {found}. They should be `float32` again.
     -> What uses lower precision for activations only?
 """

@@ -2,7 +2,8 @@
 
 import torch
 
-from helpers.checks.plain import PlainTensor, is_tensor
+from helpers.checks.exercise import Case
+from helpers.checks.plain import PlainTensor, first, is_tensor
 
 answers = "keep_bits(x, mantissa)"
 points = 3
@@ -38,6 +39,13 @@ def wrong(f):
 returns = ("not-a-tensor", lambda value, case: is_tensor(value) and value.shape == case.shape)
 questions = ["result-elsewhere", "dtype-changed", "input-changed"]
 mistakes = {
+    "wrong-count": lambda f: first(
+        torch.equal(f.value.values, right(Case(f.case, mantissa=n))) and {**wrong(f), "kept": n}
+        for n in (f.case.mantissa - 1, f.case.mantissa + 1)
+    ),
+    "bits-left": lambda f: (
+        (f.value.values.view(torch.int32) % 2 ** (23 - f.case.mantissa)).any() and wrong(f)
+    ),
     "truncated": lambda f: torch.equal(f.value.values, right(f.case, torch.trunc)) and wrong(f),
     "wrong-tie": lambda f: torch.equal(f.value.values[TIES:], f.right[TIES:]) and wrong(f),
     "not-nearest": wrong,
@@ -45,13 +53,17 @@ mistakes = {
 hints = """
 not-a-tensor: `keep_bits` returns {what}, but it should return a tensor of shape {shape}.
     -> The result has one number per element of `x`.
-dtype-changed: The result has the dtype {found}, but it should be float32, with fewer digits.
+dtype-changed: The result has the dtype {after}, but it should be float32, with fewer digits.
     -> `view(torch.int32)` reads the bits as an integer. What reads them as a float again?
 truncated: With {mantissa} bits, {given} becomes {found}: you cut off bits, but do not round.
     -> What can you add before you cut off the bits, so that the result is rounded?
 wrong-tie: With {mantissa} bits, {given} becomes {found}. The input is halfway between two
     neighbors; this one's last bit is 1.
     -> All other numbers are right. In a tie, choose the neighbor whose last kept bit is 0.
+wrong-count: With {mantissa} bits, {given} becomes {found}: you keep {kept} mantissa bits.
+    -> A float32 number has 23 of them. How many do you drop?
+bits-left: With {mantissa} bits, {given} becomes {found}, which has more mantissa bits.
+    -> A shift to the right drops bits. Does your code do this, and move the others back?
 not-nearest: With {mantissa} bits, {given} becomes {found}, which is not the nearest number.
-    -> float32 has 23 mantissa bits. How many do you drop, and does the size of `x` change that?
+    -> What do you add before you drop bits: is it half of the last bit that is kept?
 """

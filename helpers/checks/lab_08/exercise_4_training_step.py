@@ -78,11 +78,8 @@ def distance(f):
     return (found - after).abs().max() / (after - before).abs().max()
 
 
-def is_loss(value, case):
-    return is_tensor(value) and (value.shape, value.dtype) == ((), torch.float32)
-
-
-returns = ("not-a-loss", is_loss)
+SCALAR = (), torch.float32
+returns = ("not-a-loss", lambda x, case: is_tensor(x) and (x.shape, x.dtype) == SCALAR)
 side_effects = {
     "different-precision": lambda f: first(x != torch.float16 and {"found": x} for x in f.dtypes),
     "backward-inside": lambda f: any(f.in_backward),
@@ -110,5 +107,5 @@ different-loss: The loss that you return is not the mean cross-entropy of the ba
 loss-has-graph: The loss that you return still has its graph.
     -> A list of such losses keeps every step's graph. Which method cuts a tensor off from it?
 scale-kept: After an overflow, the scale should be half of what it was, but it is {found}.
-    -> Do you call `scaler.update` after every step, and leave its argument out?
+    -> Is it the given `scaler` that you update after every step, without an argument?
 """

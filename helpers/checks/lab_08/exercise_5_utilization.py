@@ -19,7 +19,8 @@ def cases(draw):
         last = sum(kernels[-1])
         yield {"kernels": kernels, "kind": "wrong-fraction"}
         yield {"kernels": [*kernels[3:], *kernels[:3]], "kind": "order"}
-        overlapping = [(first, length), (first + length - 2, 6), *others[2:]]
+        triple = (first + length - 2, 6), (first + length - 1, 8)
+        overlapping = [(first, length), *triple, *others[2:]]
         nested = [(first, last - first), *others, (last + 10, 5)]
         # The kernel that starts last is not the one that ends last.
         ends = [*kernels[:2], (others[1][0], last + 10 - others[1][0]), *others[2:]]

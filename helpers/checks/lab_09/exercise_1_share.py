@@ -1,5 +1,11 @@
 """Lab 09, exercise 1: the indices of one process."""
 
+from functools import partial
+from unittest import mock
+
+from torch.utils.data import DistributedSampler
+
+from helpers.checks.collecting import call_once
 from helpers.checks.plain import is_int
 
 answers = "share(order, rank, world_size)"
@@ -17,6 +23,11 @@ def cases(draw):
         yield from (case | {"rank": rank} for rank in range(size))
 
 
+def collect(call, case, share):
+    without = mock.patch.object(DistributedSampler, "__iter__", side_effect=TypeError("in share"))
+    return call_once(("order", "rank", "world_size"), partial(call, within=without), case, share)
+
+
 def padded(case):
     return (case.order * case.size)[: case.count * case.size]
 
@@ -29,18 +40,16 @@ def block(case):
     return padded(case)[case.rank * case.count : (case.rank + 1) * case.count]
 
 
+errors = {"uses-the-sampler": lambda f: "in share" in f.error.values["error"]}
 questions = ["input-changed"]
 returns = ("not-a-list", lambda value, case: isinstance(value, list) and all(map(is_int, value)))
 wrong_outcomes = {"contiguous-block": block}
-mistakes = {
-    "too-few": lambda f: len(f.value) < f.case.count,
-    "different-examples": True,
-}
+mistakes = {"too-few": lambda f: len(f.value) < f.case.count, "different-examples": True}
 hints = """
+uses-the-sampler: `share` uses PyTorch's `DistributedSampler`.
+    -> This exercise asks you to write what it does. Which positions does a process take?
 not-a-list: `share` returns {found}, but it should return a list of indices.
     -> Return the entries of `order`, plain integers, in a list.
-input-changed: After the call, the caller's list `order` has changed.
-    -> `+=`, `append` and `extend` change the list itself. Which operations make a new one?
 contiguous-block: Of {order}, process {rank} of {size} gets {found}, which are neighbors in `order`.
     -> The processes take turns: what step takes you from one position to the next?
 too-few: Of {order}, process {rank} of {size} gets {found}, but every process should get {count}.

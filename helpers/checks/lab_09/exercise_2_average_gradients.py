@@ -60,7 +60,8 @@ def is_unweighted(f):
     """Return `find_wrong` if that replica has the mean of the replicas' gradients."""
     wrong = find_wrong(f)
     mean = sum(net.gradients["1.weight"].values for net in f.before_call) / len(f.replicas)
-    return wrong and close(f.replicas[wrong["rank"]].gradients["1.weight"], mean) and wrong
+    found = wrong and f.replicas[wrong["rank"]].gradients["1.weight"]
+    return found and close(found, mean) and wrong
 
 
 close = partial(is_close, rtol=1e-3, atol=1e-5)

@@ -30,10 +30,11 @@ def wrong(index, f):
     return {name: f"{number:,.0f}" for name, number in numbers.items()}
 
 
-returns = (
-    "not-a-pair",
-    lambda x, case: isinstance(x, tuple | list) and len(x) == 2 and all(map(is_number, x)),
-)
+def is_pair(value, case):
+    return isinstance(value, tuple | list) and [*map(is_number, value)] == [True, True]
+
+
+returns = ("not-a-pair", is_pair)
 mistakes = {
     "wrong-memory": lambda f: not is_close(f.value[0], f.right[0], tolerance, 0) and wrong(0, f),
     "wrong-bytes": lambda f: wrong(1, f),
@@ -42,8 +43,9 @@ hints = """
 not-a-pair: `plan` returns {found}, but it should return two numbers: memory and bytes sent.
     -> Return two values, separated by a comma.
 wrong-memory: For {method}, {parameters} parameters and {gpus} GPUs, memory is {exact}, not {found}.
-    -> Weights 2, gradients 2, Adam's state 12 bytes per parameter. What is sharded in the table?
+    -> Weights 2, gradients 2, Adam's state 12 bytes per parameter. Which of them are divided among
+    the GPUs? The result is for one GPU.
 wrong-bytes: For {method}, {parameters} parameters and {gpus} GPUs, {exact} bytes are sent; you
     count {found}.
-    -> How many bytes are the weights, and how many are the gradients? Adam's state is never sent.
+    -> How many passes are in the table, if an all-reduce is two? What does a GPU send in one pass?
 """

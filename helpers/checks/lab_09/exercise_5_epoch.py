@@ -17,7 +17,8 @@ ACTIONS |= {"c": "all_reduce counts", "s": "save", "b": "barrier"}
 
 def cases(draw):
     low, high = draw.randint(1, 3), draw.randint(4, 6)
-    yield from ({"batches": b} for b in ([high, high], [low, high], [high, low, low], [0, low]))
+    many = [high, high], [low, high], [high, low, low], [low, low, high, low], [0, low]
+    yield from ({"batches": batches} for batches in many)
 
 
 def collect(call, case, epoch):

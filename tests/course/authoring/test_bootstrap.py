@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
 import sysconfig
 import zipfile
 from pathlib import Path
@@ -12,6 +10,7 @@ import pytest
 
 from course.authoring.assemble import bootstrap
 from course.course_folder import CourseFolder, open_course
+from tests.conftest import run_python
 
 ROOT = Path(__file__).parents[3]
 COURSE = open_course(ROOT)
@@ -25,13 +24,9 @@ def run(folder, source, code=CODE, *, packages=True):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     if packages:
         environment["PYTHONPATH"] = sysconfig.get_paths()["purelib"]
-    return subprocess.run(
-        [sys.executable, "-S", "-c", f"{code}\nimport helpers\nprint(helpers.__file__)"],
-        cwd=folder,
-        env=environment | {"COURSE_SOURCE": str(source)},
-        capture_output=True,
-        text=True,
-    )
+    program = f"{code}\nimport helpers\nprint(helpers.__file__)"
+    environment["COURSE_SOURCE"] = str(source)
+    return run_python("-S", "-c", program, cwd=folder, env=environment)
 
 
 def package_folder(process):

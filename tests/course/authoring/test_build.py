@@ -9,7 +9,6 @@ from course.authoring.build import build
 from course.authoring.stored_outputs import RESULT_TYPE, output_problems
 from course.authoring.up_to_date import find_outdated
 from course.course_folder import CourseError, CourseFolder
-from helpers import lesson
 
 LESSON = """\
 # %% tags=["parameters"]
@@ -149,10 +148,6 @@ def test_command_lists_outdated_notebooks_and_executes_nothing(course, capsys, c
     assert not (course.folder.notebooks / "made").exists()
     assert cli.main(["--root", str(course.root), "build", "01_first", "--check"]) == 1
     assert "--check compares the whole course" in capsys.readouterr().err
-
-
-def test_result_type_matches_lessons():
-    assert RESULT_TYPE == lesson.RESULT_TYPE
 
 
 @pytest.mark.parametrize("data", [*PATHS, *NOT_PATHS])

@@ -3,11 +3,14 @@
 import errno
 import itertools
 import os
-import random
+import subprocess
 import sys
+import threading
+import time
 from unittest.mock import Mock
 
 import nbformat
+import psutil
 import pytest
 from papermill.iorw import papermill_io
 
@@ -15,7 +18,7 @@ from course import cli, files
 from course.batch.batch import _locked
 from course.execution import engine
 from course.reports.entries import RESULT_TYPE
-from tests.course.batch.killed_batch import entries_of, kill_and_finish, rows_of
+from tests.course.batch.outputs import entries_of, is_alive, rows_of
 
 PARAMETERS = 'x: int = 1\nseed: int = 0\nmode: str = "good"\nlr: float = 0.1\n'
 WORK = f"""\
@@ -215,11 +218,25 @@ def test_killed_batch_continues_and_runs_nothing_twice(course, tmp_path):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "course.cli", "--root", str(course.root), "batch", "01"]
     command += ["--out", str(out), "--grid", "x", *map(str, range(6)), "--jobs", "2"]
-    counts = kill_and_finish(command, out, 1, 0.2, random.Random(3))
-    assert 1 <= counts[0] < 6
-    rows = rows_of(out)
-    assert [int(row["result.square"]) for row in rows] == [x * x for x in range(6)]
-    assert len({row["id"] for row in rows}) == 6
+    (temporary := tmp_path / "tmp").mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment) as run:
+        while not list(out.glob("state/*.json")):
+            time.sleep(0.01)
+        processes = psutil.Process(run.pid).children(recursive=True)
+        run.kill()
+    psutil.wait_procs(processes, timeout=60)
+    assert not [process for process in processes if is_alive(process.pid)]
+    assert not list(temporary.glob("kernel-*"))
+    finished = entries_of(out)
+    assert 1 <= len(finished) < 6
+    completed = subprocess.run(command, capture_output=True, text=True)
+    assert f"{len(finished)} of 6 runs" in completed.stdout, completed.stderr
+    assert [int(row["result.square"]) for row in rows_of(out)] == [x * x for x in range(6)]
+    entries = entries_of(out)
+    assert len(entries) == 6
+    assert all(entry in entries for entry in finished)
+    assert not [file for file in out.rglob(".*") if file.name != ".lock"]
 
 
 @pytest.mark.slow
@@ -236,6 +253,20 @@ def test_plan_from_a_file_runs_on_a_dask_cluster(course, tmp_path):
     rows = rows_of(course.folder.runs / "night")
     assert [row["status"] for row in rows] == ["passed", "failed", "passed"]
     assert len(list((course.folder.runs / "night" / "notebooks").glob("*.ipynb"))) == 3
+
+
+@pytest.mark.slow
+def test_cluster_without_workers_is_reported(course, capfd):
+    from distributed import LocalCluster
+
+    options = {"processes": False, "protocol": "tcp", "dashboard_address": None}
+    with LocalCluster(n_workers=0, **options) as cluster:
+        timer = threading.Timer(13, cluster.scale, [1])
+        timer.start()
+        args = ["batch", "01", "--dask", cluster.scheduler_address]
+        assert cli.main(["--root", str(course.root), *args]) == 0
+        timer.join()
+    assert f"{cluster.scheduler_address} has no workers" in capfd.readouterr().out
 
 
 def test_unreachable_cluster_is_reported(batch, capsys, monkeypatch):

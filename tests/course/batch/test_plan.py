@@ -24,25 +24,20 @@ def expand_plan(cells):
     return expand_table
 
 
-def test_grid_gives_every_combination_with_the_fixed_parameters(expand_plan):
-    expanded = expand_plan(
-        parameters={"data": "synthetic"}, grid={"epochs": [1, 2], "lr": [0.1, 1]}
-    )
-    assert expanded == [
-        {"data": "synthetic", "epochs": 1, "lr": 0.1},
-        {"data": "synthetic", "epochs": 1, "lr": 1.0},
-        {"data": "synthetic", "epochs": 2, "lr": 0.1},
-        {"data": "synthetic", "epochs": 2, "lr": 1.0},
-    ]
-
-
-def test_cases_give_one_run_each_in_order(expand_plan):
-    assert expand_plan(cases=[{"epochs": 1}, {"lr": 0.5}]) == [{"epochs": 1}, {"lr": 0.5}]
-
-
-def test_repeats_differ_in_their_seed(expand_plan):
-    assert expand_plan(repeats=3) == [{"seed": 0}, {"seed": 1}, {"seed": 2}]
-    assert expand_plan(seeds=[7, 11]) == [{"seed": 7}, {"seed": 11}]
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        (
+            {"parameters": {"data": "synthetic"}, "grid": {"epochs": [1, 2], "lr": [0.1, 1]}},
+            [{"data": "synthetic", "epochs": n, "lr": lr} for n in (1, 2) for lr in (0.1, 1.0)],
+        ),
+        ({"cases": [{"epochs": 1}, {"lr": 0.5}]}, [{"epochs": 1}, {"lr": 0.5}]),
+        ({"repeats": 3}, [{"seed": 0}, {"seed": 1}, {"seed": 2}]),
+        ({"seeds": [7, 11]}, [{"seed": 7}, {"seed": 11}]),
+    ],
+)
+def test_plan_gives_the_parameters_of_each_run_in_order(expand_plan, table, expected):
+    assert expand_plan(**table) == expected
 
 
 def test_notebook_without_the_varied_parameter_runs_once(cells):

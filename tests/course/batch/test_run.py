@@ -13,8 +13,9 @@ import pytest
 from course import cli
 from course.execution import engine
 from course.reports.entries import RESULT_TYPE
-from tests.course.batch import killed_batch
-from tests.course.batch.killed_batch import is_alive
+from tests.conftest import run_python
+from tests.course.batch import outputs
+from tests.course.batch.outputs import is_alive
 
 LESSONS = {
     "01_good": f"""\
@@ -49,12 +50,11 @@ def course(make_small_course, cells):
 
 
 def rows_of(folder):
-    return {row["notebook"]: row for row in killed_batch.rows_of(folder)}
+    return {row["notebook"]: row for row in outputs.rows_of(folder)}
 
 
 def course_command(course, *args):
-    command = [sys.executable, "-m", "course.cli", "--root", str(course.root)]
-    return [*command, "run", *args]
+    return ["-m", "course.cli", "--root", str(course.root), "run", *args]
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +62,7 @@ def failing_run(course, tmp_path_factory):
     """A run in which three of the four notebooks fail."""
     folder = tmp_path_factory.mktemp("started_here")
     args = ["-p", "fail", "true", "-p", "epochs", "1", "--cell-timeout", "5", "--jobs", "2"]
-    process = subprocess.run(
-        course_command(course, *args), cwd=folder, capture_output=True, text=True
-    )
+    process = run_python(*course_command(course, *args), cwd=folder)
     process.folder = course.folder.runs / "latest"
     process.rows = rows_of(process.folder)
     return process
@@ -134,7 +132,7 @@ def test_latest_links_to_the_last_run_without_a_folder_of_its_own(
     [
         (["-p", "epoch", "1"], "Did you mean 'epochs'?"),
         (["-p", "epochs", "1", "-p", "epochs", "2"], "sets parameter 'epochs' twice"),
-        (["--out", "."], "already exists, is not empty"),
+        (["--out", "."], "is not empty"),
     ],
 )
 def test_invalid_command_is_rejected_before_anything_starts(
@@ -162,7 +160,7 @@ def test_course_without_valid_notebooks_is_rejected(small_course, capsys):
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_run_leaves_no_kernel_and_writes_the_report(course, tmp_path, signal_number):
     args = ["01", "04", "--jobs", "1", "-p", "fail", "true", "--out", str(tmp_path / "out")]
-    command = course_command(course, *args)
+    command = [sys.executable, *course_command(course, *args)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as run:
         while not (tmp_path / "hangs").exists() and run.poll() is None:
             time.sleep(0.1)
@@ -183,6 +181,7 @@ def test_interrupted_run_leaves_no_kernel_and_writes_the_report(course, tmp_path
 
 def test_run_imports_neither_authoring_nor_translation():
     code = "import sys; from course.batch import batch; print(*sys.modules)"
-    modules = subprocess.check_output([sys.executable, "-c", code], text=True)
+    modules = run_python("-c", code).stdout
+    assert "course.batch" in modules
     assert "course.authoring" not in modules
     assert "course.translation" not in modules

@@ -1,7 +1,5 @@
 import json
 import os
-import subprocess
-import sys
 from collections import namedtuple
 from importlib import metadata
 
@@ -10,6 +8,7 @@ import pytest
 from course.doctor import doctor as module
 from course.doctor.doctor import Finding, Level, doctor, format_findings
 from course.execution.gpus import Gpu
+from tests.conftest import run_python
 
 WORKING = {"torch": "2.14.1", "cuda": "13.0", "threads": 2, "devices": [], "data": "real CIFAR-10"}
 NO_DATA = {"data": None, "data_error": "no such file"}
@@ -37,13 +36,8 @@ def examine(monkeypatch):
 )
 def test_reports_broken_torch(tmp_path, source, printed):
     (tmp_path / "torch.py").write_text(source)
-    process = subprocess.run(
-        [sys.executable, "-m", "course.cli", "doctor", "--json"],
-        env=os.environ
-        | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
-        capture_output=True,
-        text=True,
-    )
+    path = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    process = run_python("-m", "course.cli", "doctor", "--json", env=os.environ | path)
     assert (process.returncode, process.stderr) == (1, "")
     finding = next(f for f in json.loads(process.stdout)["findings"] if f["name"] == "torch")
     assert finding["level"] == "problem"

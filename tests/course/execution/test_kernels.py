@@ -72,11 +72,9 @@ def test_kernels_share_neither_random_state_nor_changes(run):
 
 def test_kernel_has_its_folder_environment_session_and_null_stdin(run, tmp_path):
     code = "import os; (os.getcwd(), os.environ['COURSE_X'], '' in __import__('sys').path)"
-    is_leader, stdin = (
-        "os.getsid(0) == os.getpid() == os.getpgid(0)",
-        "os.readlink('/proc/self/fd/0')",
-    )
-    state, is_leader, stdin = run(code, is_leader, stdin, COURSE_X="7")
+    leads_session = "os.getsid(0) == os.getpid() == os.getpgid(0)"
+    stdin = "os.readlink('/proc/self/fd/0')"
+    state, is_leader, stdin = run(code, leads_session, stdin, COURSE_X="7")
     assert eval(state) == (str(tmp_path), "7", True)
     assert (is_leader, stdin) == ("True", "'/dev/null'")
 

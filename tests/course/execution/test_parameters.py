@@ -12,13 +12,8 @@ def convert(text, default):
 def test_defaults_are_read_from_the_parameters_cell(cells):
     source = 'epochs: int = 2  # passes\nlr = 1e-3\ndata = "auto"\nout = Path("x")\nnone = None\n'
     notebook = cells.notebook(cells.code("other = 1"), cells.code(source, tags=["parameters"]))
-    assert read_parameters(notebook) == {
-        "epochs": 2,
-        "lr": 1e-3,
-        "data": "auto",
-        "out": UNKNOWN,
-        "none": None,
-    }
+    expected = {"epochs": 2, "lr": 1e-3, "data": "auto", "out": UNKNOWN, "none": None}
+    assert read_parameters(notebook) == expected
 
 
 def test_parameters_cell_with_a_syntax_error_is_rejected(cells):

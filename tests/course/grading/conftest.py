@@ -6,13 +6,14 @@ import json
 import zipfile
 from dataclasses import replace
 
+import nbformat
 import psutil
 import pytest
 
 from course.grading.grade import GradingOptions, grade
 from course.grading.limits import SandboxLimits
 from course.grading.sandbox import bubblewrap
-from tools.grade_a_class import LABS, NAME, ClassBuilder, Member
+from tools.grade_a_class import LABS, NAME, ClassBuilder
 
 LAB = LABS / f"{NAME}.ipynb"
 PR_SET_CHILD_SUBREAPER = 36
@@ -34,7 +35,7 @@ class GradedClass:
             "from IPython.display import HTML, display\ndisplay(HTML('<script>steal()</script>'))"
         )
         script = f"{displays_html}\nprint('<img src=x onerror=steal()>')\n{builder.answer(1)}"
-        surrogate = json.loads(Member("", builder.solution, {}).text())
+        surrogate = json.loads(nbformat.writes(builder.solution))
         surrogate["cells"][-1]["source"] = "half of a pair: \ud800"
         collects_garbage = "import gc, sys\n" + builder.answer(6) + "\ngc.collect()"
         members = {
@@ -48,7 +49,7 @@ class GradedClass:
         self.zip = folder / "class.zip"
         with zipfile.ZipFile(self.zip, "w") as archive:
             for (name, number), content in members.items():
-                text = content if isinstance(content, bytes) else Member("", content, {}).text()
+                text = content if isinstance(content, bytes) else nbformat.writes(content)
                 folder_name = f"{name}_{number}_assignsubmission_file_"
                 archive.writestr(f"{folder_name}/{NAME}.ipynb", text)
         self.class_list = folder / "worksheet.csv"

@@ -3,6 +3,8 @@
 import base64
 import json
 import math
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 import safetensors.torch
@@ -11,7 +13,7 @@ from torch import nn
 
 from course.grading import facts_codec
 from course.grading.facts_codec import Malformed, decode, encode
-from helpers.checks.collecting import Copy, Error, Facts
+from helpers.checks.collecting import Collector, Copy, Error, Facts
 from helpers.checks.plain import Other, is_equal, plain
 
 PLAIN = [
@@ -52,6 +54,24 @@ def test_every_fact_arrives_but_not_the_students_object():
     facts.result = None
     assert decoded == facts
     assert is_equal(decode(encode(Facts(value=plain(net)))).value, plain(net))
+
+
+CHECKS = Path(__file__).parents[2] / "helpers" / "checks"
+EXERCISES = sorted(f"{path.parent.name}.{path.stem}" for path in CHECKS.glob("lab_*/test_ex*.py"))
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_right_answer_to_each_exercise_is_right_with_facts_sent_as_text(name):
+    answers = import_module(f"tests.helpers.checks.{name}").answers
+    exercise = answers.exercise
+    answer = next(answer for answer, hint in answers.collected if hint is None)
+    named = dict(zip(exercise.names, answers.arguments(answer), strict=True))
+    with Collector(named, exercise.seconds) as collector:
+
+        def collect(function, case):
+            return decode(encode(collector.collect(function, case)))
+
+        assert exercise.run(collect, 0, collector.gpus).hint is None
 
 
 def text_of(tree):

@@ -7,18 +7,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from course.course_folder import CourseError
+from course.grading import gradebook
 from course.grading.answers import CellKind, SubmittedCell
-from course.grading.gradebook import (
-    MANUAL_POINTS_FILE,
-    GradedSubmission,
-    Mark,
-    MarkStatus,
-    read_manual_points,
-    write_class_page,
-    write_feedback,
-    write_feedback_zip,
-    write_tables,
-)
+from course.grading.gradebook import GradedSubmission, Mark, MarkStatus
 from course.grading.submissions import Student, Submission
 
 CELLS = [(SubmittedCell(CellKind.STUDENT, "x = 1", 1), {"outputs": []})]
@@ -36,14 +27,14 @@ def write(tmp_path):
     """A function that writes the tables of a class, and returns a function that reads one."""
 
     def write(*submissions):
-        write_tables(submissions, "01_lab", "A lab", tmp_path)
+        gradebook.write_tables(submissions, "01_lab", "A lab", tmp_path)
         return lambda name: list(csv.DictReader((tmp_path / name).open(encoding="utf-8-sig")))
 
     return write
 
 
 def page_of(folder, *submissions):
-    return write_class_page(submissions, "01_lab", "A lab", [], folder).read_text()
+    return gradebook.write_class_page(submissions, "01_lab", "A lab", [], folder).read_text()
 
 
 def test_ungraded_exercise_has_empty_points_instead_of_0(write):
@@ -119,22 +110,24 @@ def test_names_that_are_not_unicode_get_their_rows_and_feedback(tmp_path, write)
     (tmp_path / "page.html").write_text("feedback")
     assert [row["student"] for row in write(submission)("totals.csv")] == ["J?rg"]
     assert "J?rg" in page_of(tmp_path, submission)
-    with zipfile.ZipFile(write_feedback_zip([submission], tmp_path)) as archive:
+    with zipfile.ZipFile(gradebook.write_feedback_zip([submission], tmp_path)) as archive:
         assert archive.namelist() == ["J_rg/feedback.html"]
 
 
 @pytest.mark.parametrize("line", ["Ada,1,nan,", "Ada,one,2,", "Ada;1;2;"])
 def test_manual_points_that_are_not_numbers_are_reported_with_their_line(tmp_path, line):
-    (tmp_path / MANUAL_POINTS_FILE).write_text(f"student,exercise,points,comment\n{line}\n")
+    (tmp_path / gradebook.MANUAL_POINTS_FILE).write_text(
+        f"student,exercise,points,comment\n{line}\n"
+    )
     with pytest.raises(
         CourseError, match=r"manual.csv, line 2: expected student, exercise, points"
     ):
-        read_manual_points(tmp_path)
+        gradebook.read_manual_points(tmp_path)
 
 
 def test_feedback_shows_names_in_backquotes_as_code_and_escapes_the_rest(tmp_path):
     mark = Mark(1, 0, 3, MarkStatus.WRONG, "`f(a|b)` returns <b>x</b> and `*y*")
-    page = write_feedback(graded_submission("Ada", mark), "A lab", tmp_path)
+    page = gradebook.write_feedback(graded_submission("Ada", mark), "A lab", tmp_path)
     row = page.read_text().partition("<td>wrong")[2].partition("</td>")[0]
     assert row == ": <code>f(a|b)</code> returns &lt;b&gt;x&lt;/b&gt; and `*y*"
 
@@ -142,7 +135,7 @@ def test_feedback_shows_names_in_backquotes_as_code_and_escapes_the_rest(tmp_pat
 def test_feedback_of_stored_results_becomes_anonymous_and_named_again(tmp_path):
     graded = graded_submission("Ada", PASSED, platform="moodle")
     for anonymous, name in ((False, "Ada"), (True, "participant-7"), (False, "Ada")):
-        page = write_feedback(graded, "A lab", tmp_path, anonymous=anonymous)
+        page = gradebook.write_feedback(graded, "A lab", tmp_path, anonymous=anonymous)
         assert page.name == f"{name}.html"
         assert ("Ada" in page.read_text()) is not anonymous
         assert {path.stem for path in page.parent.iterdir()} == {name}

@@ -21,14 +21,7 @@ from course.grading.grade import grade_submission
 from course.grading.gradebook import MarkStatus
 from course.grading.limits import MAX_ERROR, MAX_TEXT, SandboxLimits, Stop, StopReason, read_result
 from course.grading.sandbox import bubblewrap
-from course.grading.session import (
-    RemoteWorker,
-    Session,
-    TimeLimit,
-    WorkerStopped,
-    check_remotely,
-    load_lab,
-)
+from course.grading.session import RemoteWorker, Session, TimeLimit, WorkerStopped, check_remotely
 from course.grading.submissions import Submission
 from helpers.checks import lab_01
 from helpers.checks.collecting import Collector, Facts
@@ -44,7 +37,7 @@ ANSWERS = [
 
 def judge(number, *functions, seed=None, change=lambda reply: reply):
     """Judge answers through messages, without a sandbox; `change` forges the replies."""
-    exercise = load_lab("lab_01").exercises[number]
+    exercise = session.load_lab("lab_01").exercises[number]
     with Collector(dict(zip(exercise.names, functions, strict=True)), 10) as local:
 
         def ask(names, seconds, collector):
@@ -102,7 +95,7 @@ def test_another_submission_is_judged_while_a_sandbox_collects():
         thread.join(60)
         return {}
 
-    check_remotely(load_lab("lab_01").exercises[3], ask)
+    check_remotely(session.load_lab("lab_01").exercises[3], ask)
     assert [verdict["passed"] for verdict in verdicts] == [True]
 
 
@@ -170,9 +163,10 @@ def test_worker_that_does_not_reply_is_stopped(monkeypatch, command, reason):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     process = subprocess.Popen(["/bin/sh", "-c", command], bufsize=0, **pipes)
     worker = fake_sandbox(monkeypatch, stdin=process.stdin, stdout=process.stdout)
+    seconds = 1 if reason is StopReason.TIME else 60
     with pytest.raises(WorkerStopped) as stopped, process:
         try:
-            worker.request("collect", TimeLimit(1), source="x" * 1_000_000)
+            worker.request("collect", TimeLimit(seconds), source="x" * 1_000_000)
         finally:
             process.kill()
     assert stopped.value.stop.reason is reason

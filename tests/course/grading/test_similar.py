@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from course.grading.similar import similar
+from course.grading.similar import similar, similarity_to_solution
 from course.grading.submissions import Submission
 from tools.grade_a_class import grade_id
 
@@ -52,6 +52,16 @@ def find_pairs(builder):
 def test_a_copied_answer_is_found_and_independent_ones_are_not(find_pairs, builder):
     answers = [COPIED, RENAMED, *INDEPENDENT]
     assert find_pairs(answers, solution=builder.solution) == [(0, 1)]
+
+
+def test_copies_of_the_published_solution_are_found(builder):
+    own = copy.deepcopy(builder.original)
+    next(c for c in own.cells if grade_id(c) == "exercise-5").source = INDEPENDENT[2]
+    notebooks = {"copied": builder.solution, "own": own}
+    submissions = [Submission(name, "", notebook) for name, notebook in notebooks.items()]
+    found = similarity_to_solution(builder.original, builder.solution, submissions)
+    assert found["copied"] > 0.95
+    assert found["own"] < 0.5
 
 
 def test_invalid_code_is_compared_word_by_word(find_pairs):

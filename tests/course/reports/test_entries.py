@@ -3,8 +3,10 @@ import csv
 import pyarrow.parquet
 import pytest
 
+from course.authoring import stored_outputs
 from course.execution.jobs import Job, RunResult, Status
 from course.reports import entries
+from helpers import lesson
 
 
 @pytest.fixture
@@ -31,9 +33,7 @@ def test_last_reported_value_is_used(cells):
 
 
 def test_result_type_is_that_of_lesson_report():
-    from helpers import lesson
-
-    assert lesson.RESULT_TYPE == entries.RESULT_TYPE
+    assert lesson.RESULT_TYPE == entries.RESULT_TYPE == stored_outputs.RESULT_TYPE
 
 
 def test_parameters_results_and_context_have_their_own_columns(entry):

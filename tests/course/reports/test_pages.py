@@ -3,6 +3,7 @@
 import re
 
 import nbformat
+import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
@@ -13,9 +14,10 @@ BACKGROUND, CODE, ERROR = "#ffffff", "#f5f5f5", "#ffdddd"  # of JupyterLab's lig
 
 @pytest.fixture
 def make_page(cells, tmp_path):
-    def write(text, **options):
-        file = tmp_path / "one.ipynb"
-        nbformat.write(cells.notebook(cells.text(text)), file)
+    def write(text, metadata=None, **options):
+        file, notebook = tmp_path / "one.ipynb", cells.notebook(cells.text(text))
+        notebook.metadata.update(metadata or {})
+        nbformat.write(notebook, file)
         return write_page(file, **options).read_text(encoding="utf-8")
 
     return write
@@ -44,9 +46,10 @@ def test_relative_links_open_only_pages_in_the_same_folder(make_page):
 
 
 def contrast(*colors):
-    """Return the contrast ratio of two colors, as in WCAG 2."""
-    channels = [[channel**2.2 for channel in to_rgb(color)] for color in colors]
-    low, high = sorted(0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in channels)
+    """Return the contrast ratio of two colors, as in WCAG 2.1."""
+    rgb = np.array([to_rgb(color) for color in colors])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    low, high = sorted(linear @ [0.2126, 0.7152, 0.0722])
     return (high + 0.05) / (low + 0.05)
 
 
@@ -63,12 +66,9 @@ def test_text_colors_have_a_contrast_of_4_5(make_page):
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
-def test_page_declares_its_language(cells, tmp_path, language):
-    notebook = cells.notebook(cells.text("text"))
-    if language != "en":
-        notebook.metadata["course"] = {"language": language}
-    nbformat.write(notebook, tmp_path / "one.ipynb")
-    assert f'<html lang="{language}">' in write_page(tmp_path / "one.ipynb").read_text("utf-8")
+def test_page_declares_its_language(make_page, language):
+    metadata = {"course": {"language": language}} if language != "en" else {}
+    assert f'<html lang="{language}">' in make_page("text", metadata)
 
 
 def test_collapsed_answer_stays_collapsed(make_page):

@@ -67,13 +67,7 @@ def run(course, *args):
 def test_finds_the_texts_that_code_shows():
     texts = {message.text for message in check_messages(EXERCISE, "exercise_1.py")}
     hints = {"`{name}` returns a tensor on the CPU.", "Look at `.to`."}
-    assert texts == hints | {
-        "It is slow.",
-        "Count the copies.",
-        "Well done.",
-        "A box.",
-        "One line",
-    }
+    assert texts == hints | {"It is slow.", "Count the copies.", "Well done.", "A box.", "One line"}
     [caption] = code_messages('%time 1\nfigures.show(x, alt="A line.")', "cell 1", in_cell=True)
     assert (caption.text, caption.at_runtime) == ("A line.", True)
 

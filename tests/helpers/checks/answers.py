@@ -14,8 +14,13 @@ class, whose name says what is wrong with it or how it solves the exercise:
     test_answers = answers.make_test()
 
 If a check takes several answers, `arguments` returns them all: `arguments=lambda f: (f, other)`.
+
+A check generates new inputs for every attempt: with the environment variable SEEDS=100, every
+answer is checked with 100 different inputs.
 """
 
+import os
+import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,6 +30,8 @@ import pytest
 
 from helpers.checks.exercise import Exercise
 from helpers.language import ENGLISH, languages, set_language
+
+NUM_SEEDS = int(os.environ.get("SEEDS", "1"))
 
 
 @dataclass
@@ -55,16 +62,17 @@ class Answers:
 
         @pytest.mark.parametrize(("answer", "hint"), self.collected, ids=names)
         def test_answer_gets_the_expected_hint(answer, hint):
-            # The same inputs and language in every run; `tools.sweep_seeds` tries other inputs.
-            seed = zlib.crc32(answer.__name__.encode())
-            set_language(languages()[seed % len(languages())])
-            try:
-                verdict = self.exercise.check(*self.arguments(answer), seed=seed)
-                text = verdict.mistake and f"{verdict.mistake.wrong} {verdict.mistake.look}"
-            finally:
-                set_language(ENGLISH)
-            assert verdict.hint == hint, f"{text} (seed {seed})"
-            # Every placeholder in the hint is filled in.
-            assert verdict.passed or "{" not in text
+            # The same inputs and language in every run.
+            first_seed = zlib.crc32(answer.__name__.encode())
+            for seed in range(first_seed, first_seed + NUM_SEEDS):
+                set_language(languages()[seed % len(languages())])
+                try:
+                    verdict = self.exercise.check(*self.arguments(answer), seed=seed)
+                    text = verdict.mistake and f"{verdict.mistake.wrong} {verdict.mistake.look}"
+                finally:
+                    set_language(ENGLISH)
+                assert verdict.hint == hint, f"{text} (seed {seed})"
+                # Every placeholder in the hint is filled in, with text that a student can read.
+                assert verdict.passed or not re.search(r"{|Plain\w+\(", text)
 
         return test_answer_gets_the_expected_hint

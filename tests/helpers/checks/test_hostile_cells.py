@@ -58,7 +58,7 @@ HOSTILE = {
     None: [
         "result = good(X)\ntorch.set_default_dtype(torch.float64)\ntorch.manual_seed(99)\n"
         "torch.set_default_device('cuda:1')\ntorch.set_grad_enabled(False)\n"
-        "torch.cuda.set_device(1)\nrandom.seed(99)\nreturn result",
+        "torch.cuda.set_device(1)\nrandom.seed(99)\nreturn result"
     ],
 }
 CASES = [(code, hint) for hint, codes in HOSTILE.items() for code in codes]

@@ -22,18 +22,6 @@ def loop():
         pass
 
 
-def catch_everything():
-    while True:
-        try:
-            while True:
-                try:
-                    time.sleep(0.01)
-                except BaseException:
-                    continue
-        except BaseException:
-            continue
-
-
 def loop_in_a_backward_pass():
     weights = torch.ones(3, requires_grad=True)
     weights.register_hook(lambda gradient: loop())
@@ -45,7 +33,7 @@ def show_tensors():
         repr(torch.ones(2, device="cuda"))
 
 
-@pytest.mark.parametrize("action", [loop, catch_everything, loop_in_a_backward_pass, show_tensors])
+@pytest.mark.parametrize("action", [loop_in_a_backward_pass, show_tensors])
 def test_code_is_stopped_without_changing_the_modes_of_torch(action):
     with simulated_cuda.simulated(over_real=True), simulated_cuda.count_waits(), restore_settings():
         before = functions(), dispatches()

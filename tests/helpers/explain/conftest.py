@@ -40,12 +40,3 @@ class StudentCode:
 @pytest.fixture
 def student():
     return StudentCode()
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Use one thread: the tensors here are tiny."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)

@@ -75,10 +75,7 @@ REWRITTEN = {
         "x = torch.ones(3)\nz = torch.ones(3, device='meta') + x.to('cpu')",
         "z = torch.ones(3, device='meta') + x.to(device)",
     ),
-    "a move whose result was dropped": (
-        MISMATCH + "y.to(device)\nz = x + y",
-        "y = y.to(device)",
-    ),
+    "a move whose result was dropped": (MISMATCH + "y.to(device)\nz = x + y", "y = y.to(device)"),
     "a tensor that a function creates from a size": (
         "def f(x):\n    y = 2 * torch.arange(x.shape[0])\n"
         "    return x + y\n\nf(torch.ones(3, device=device))",

@@ -14,16 +14,15 @@ def no_window():
 
 
 @pytest.fixture
-def alt_text_of():
-    """Return a function that draws a figure and returns its plain text."""
+def output_of():
+    """Return a function that calls another one and returns the output that it displays."""
     InteractiveShell.instance()
 
-    def draw(plot, *args, **options) -> str:
+    def run(function, *args, **options):
         with capture_output() as captured:
-            plot(*args, **options)
+            function(*args, **options)
         (output,) = captured.outputs
-        assert output.data["image/png"]
-        return output.data["text/plain"]
+        return output
 
-    yield draw
+    yield run
     InteractiveShell.clear_instance()

@@ -6,9 +6,7 @@ import re
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
-from IPython.utils.capture import capture_output
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_hex
 from PIL import Image
 
 from helpers import lesson
@@ -27,19 +25,15 @@ from helpers.plots.style import (
     text_color_on,
 )
 from helpers.tables import MARKED_STYLE
+from tests.course.reports.test_pages import contrast
 
 
 @pytest.fixture
-def output():
+def output(output_of):
     """The output of one figure whose alt text contains HTML's special characters."""
-    InteractiveShell.instance()
     figure, axis = new_figure()
     axis.plot([1, 2], [2, 1])
-    with capture_output() as captured:
-        show(figure, alt='x < y & "z"')
-    InteractiveShell.clear_instance()
-    (shown,) = captured.outputs
-    return shown
+    return output_of(show, figure, alt='x < y & "z"')
 
 
 def test_html_png_and_plain_text_have_the_alt_text(output):
@@ -81,43 +75,21 @@ def test_frames_of_an_animation_keep_their_colors():
     assert animation.convert("RGB").getpixel((0, 0)) == (230, 159, 0)
 
 
-def luminance(color: str) -> float:
-    """Relative luminance, as defined by the Web Content Accessibility Guidelines 2.1."""
-    channels = np.asarray(to_rgb(color))
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return float(linear @ [0.2126, 0.7152, 0.0722])
-
-
-def contrast(first: str, second: str) -> float:
-    light, dark = sorted((luminance(first), luminance(second)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
 STYLE = re.compile(r'style="([^"]*)"')
 # The background of outputs in JupyterLab 4's light and dark themes.
 THEMES = ("#ffffff", "#111111")
 
 
-def box_styles() -> list[str]:
-    """Styles of the outermost elements of boxes and marked cells in HTML."""
-    shown = []
-    InteractiveShell.instance()
-    for warning in (False, True):
-        with capture_output() as captured:
-            lesson.box("title", "text", warning=warning)
-        shown.append(captured.outputs[0].data["text/html"])
-    InteractiveShell.clear_instance()
-    shown.append(Explanation("title", "line", "where", (), "why")._repr_html_())
-    return [STYLE.search(html)[1] for html in shown] + [MARKED_STYLE]
-
-
-@pytest.mark.parametrize("style", box_styles())
-def test_box_is_readable_and_stands_out_in_both_themes(style):
-    values = dict(part.split(":", 1) for part in style.split(";") if part)
-    assert contrast(values["color"], values["background"]) >= 4.5
-    for theme in THEMES if "border" in values else ():
-        border_color = values["border"].split()[-1]
-        assert max(contrast(border_color, theme), contrast(values["background"], theme)) >= 3
+def test_boxes_are_readable_and_stand_out_in_both_themes(output_of):
+    boxes = [output_of(lesson.box, "title", "text", warning=warning) for warning in (False, True)]
+    html = [box.data["text/html"] for box in boxes]
+    html.append(Explanation("title", "line", "where", (), "why")._repr_html_())
+    for style in [STYLE.search(text)[1] for text in html] + [MARKED_STYLE]:
+        values = dict(part.split(":", 1) for part in style.split(";") if part)
+        assert contrast(values["color"], values["background"]) >= 4.5
+        for theme in THEMES if "border" in values else ():
+            border_color = values["border"].split()[-1]
+            assert max(contrast(border_color, theme), contrast(values["background"], theme)) >= 3
 
 
 def test_colors_contrast_with_their_background():

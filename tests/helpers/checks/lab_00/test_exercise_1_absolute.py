@@ -30,11 +30,21 @@ STORES_ON_ONE_PATH_ONLY = """
             STORE A, y
     done:   HALT
 """
+TWOS_COMPLEMENT = """
+            LOAD  A, x
+            CMP   A, 0
+            JNN   save
+            NOT   A
+            ADD   A, 1
+    save:   STORE A, y
+            HALT
+"""
 add_programs(
     answers,
     PROGRAM,
     [
         ("subtracts_from_zero", None, SUBTRACTS_FROM_ZERO),
+        ("flips_the_bits_and_adds_one", None, TWOS_COMPLEMENT),
         ("inverts_the_jump", "wrong-sign", ("JNN", "JN")),
         ("stores_x_itself", "wrong-sign", ("MUL   A, -1", "MUL   A, 1")),
         ("computes_relu", "wrong-value", ("MUL   A, -1", "SET   A, 0")),

@@ -31,11 +31,25 @@ SUBTRACTS = """
     save:   STORE A, y
             HALT
 """
+MASKS_NEGATIVE_NUMBERS = """
+            LOAD  A, x
+            LOAD  B, limit
+            SET   C, A
+            SHR   C, 63
+            NOT   C
+            AND   A, C
+            CMP   B, A
+            JNN   save
+            SET   A, B
+    save:   STORE A, y
+            HALT
+"""
 add_programs(
     answers,
     PROGRAM,
     [
         ("subtracts", None, SUBTRACTS),
+        ("masks_negative_numbers", None, MASKS_NEGATIVE_NUMBERS),
         ("clips_the_lower_end_only", "not-at-the-limit", ("SET   A, B", "")),
         ("clips_the_upper_end_only", "not-at-zero", ("SET   A, 0", "")),
         ("uses_a_fixed_limit", "wrong-value", ("LOAD  B, limit", "SET   B, 6")),

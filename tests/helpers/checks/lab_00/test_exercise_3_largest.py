@@ -39,7 +39,8 @@ add_programs(
     PROGRAM,
     [
         ("counts_down_from_the_end", None, COUNTS_DOWN),
-        ("starts_with_zero", "starts-at-zero", ("LOAD  A, x[I]", "SET A, 0"), ("I, 0", "I, -1")),
+        ("starts_with_a_very_small_number", "not-in-the-list",
+         ("LOAD  A, x[I]", "SET A, -2147483648"), ("I, 0", "I, -1")),
         ("finds_the_smallest", "wrong-value", ("CMP   A, C", "CMP   C, A")),
         ("skips_the_last_number", "last-missed", ("JZ    done", "JZ done\nADD I, 1\nCMP I, B\n"
          "JZ done\nSUB I, 1")),

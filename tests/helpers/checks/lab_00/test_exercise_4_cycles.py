@@ -41,14 +41,14 @@ def multiplies_all_cycles_by_n(n):
     return 23 * n
 
 
-@answers.wrong("wrong-cycles")
-def counts_the_loop_once(n):
-    return 23
+@answers.right
+def returns_a_float(n):
+    return 13 + 20 * n / 2
 
 
 @answers.wrong("not-an-int")
-def returns_a_float(n):
-    return 13 + 20 * n / 2
+def returns_half_a_cycle(n):
+    return 13.5 + 10 * n
 
 
 @answers.wrong("no-result")

@@ -43,6 +43,30 @@ WITH_BLOCKS = """
     done:   STORE A, part[LANE]
             HALT
 """
+REST_IN_THE_LAST_LANE = """
+            LOAD  B, n
+            SET   E, B
+            DIV   E, LANES
+            SET   I, LANE
+            MUL   I, E
+            ADD   E, I
+            SET   J, LANES
+            SUB   J, 1
+            CMP   LANE, J
+            JNZ   start
+            SET   E, B
+    start:  SET   A, 0
+    next:   CMP   I, E
+            JNN   done
+            LOAD  C, x[I]
+            LOAD  D, w[I]
+            MUL   C, D
+            ADD   A, C
+            ADD   I, 1
+            JUMP  next
+    done:   STORE A, part[LANE]
+            HALT
+"""
 add_programs(
     answers,
     PROGRAM,
@@ -60,7 +84,9 @@ add_programs(
         ("stores_nothing", "parts-missing", ("STORE A, part[LANE]", "")),
         ("computes_in_the_first_lane_only", "work-not-shared", ("I, LANES", "I, 1"),
          ("next:", "CMP I, 0\nJNZ done\nnext:")),
-        ("compares_the_lane_number", "cannot-be-read", ("CMP   I, B", "CMP   LANE, B")),
+        ("leaves_the_rest_to_the_last_lane", "work-not-shared", REST_IN_THE_LAST_LANE),
+        ("compares_the_lane_number", None, ("next:", "CMP LANE, B\nJNN done\nnext:")),
+        ("adds_to_the_lane_number", "cannot-be-read", ("ADD   I, LANES", "ADD   LANE, I")),
         ("reads_beyond_the_list", "stops-early", ("JNN   done", "")),
         ("never_increments_the_index", "never-halts", ("ADD   I, LANES", "")),
     ],

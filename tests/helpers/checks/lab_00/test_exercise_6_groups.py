@@ -27,14 +27,15 @@ def splits_by_sign(x):
 
 
 @answers.wrong("diverges")
-def keeps_the_given_order(x):
-    return x[:4], x[4:]
-
-
-@answers.wrong("diverges")
 def sorts_by_absolute_value(x):
     ordered = sorted(x, key=abs)
     return ordered[:4], ordered[4:]
+
+
+@answers.wrong("not-four-each")
+def takes_what_is_not_in_the_first_group(x):
+    group = sorted(x)[:4]
+    return group, [value for value in x if value not in group]
 
 
 @answers.wrong("not-four-each")

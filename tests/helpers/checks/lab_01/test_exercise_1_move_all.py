@@ -30,11 +30,6 @@ def drops_the_result_of_to(tensors, device):
 
 
 @answers.wrong("result-dropped")
-def moves_only_the_first(tensors, device):
-    return [tensors[0].to(device), *tensors[1:]] if tensors else []
-
-
-@answers.wrong("result-dropped")
 def always_moves_to_the_gpu(tensors, device):
     return [tensor.cuda() for tensor in tensors]
 

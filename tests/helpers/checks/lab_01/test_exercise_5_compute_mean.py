@@ -34,17 +34,6 @@ def calls_item_in_the_loop(batches):
     return total / sum(batch.numel() for batch in batches)
 
 
-@answers.wrong("many-fetches")
-def copies_every_batch_to_the_cpu(batches):
-    return torch.cat([batch.cpu() for batch in batches]).mean().item()
-
-
-@answers.wrong("many-fetches")
-def compares_in_the_loop(batches):
-    batches = [batch for batch in batches if batch.sum() != 0]
-    return torch.cat(batches).mean().item()
-
-
 @answers.wrong("mean-of-means")
 def averages_the_means(batches):
     return torch.stack([batch.mean() for batch in batches]).mean().item()

@@ -55,9 +55,4 @@ def returns_another_dtype(X):
     return np.array(X.tolist(), dtype=np.float16)
 
 
-@answers.wrong("wrong-numbers")
-def returns_zeros(X):
-    return np.zeros(X.shape, dtype=str(X.dtype).removeprefix("torch."))
-
-
 test_answers = answers.make_test()

@@ -37,11 +37,6 @@ def moves_the_table(table, rows, extra):
     return torch.cat([table.to(rows.device)[rows], extra])
 
 
-@answers.wrong("copies-more")
-def concatenates_on_the_cpu_and_moves_the_batch(table, rows, extra):
-    return torch.cat([table[rows.cpu()], extra.cpu()]).to(extra.device)
-
-
 @answers.wrong("result-elsewhere")
 def moves_all_to_the_first_gpu(table, rows, extra):
     return torch.cat([table[rows.cpu()].to("cuda:0"), extra.to("cuda:0")])

@@ -42,12 +42,20 @@ def forgets_the_buffers(net, optimizer):
 
 
 @answers.wrong("missing")
-def checks_only_momentum(net, optimizer):
-    devices = {
-        entry["momentum_buffer"].device
-        for entry in optimizer.state.values()
-        if "momentum_buffer" in entry
-    }
+def checks_only_weights(net, optimizer):
+    devices = {module.weight.device for module in net.modules() if hasattr(module, "weight")}
+    return {**with_comprehensions(net, optimizer), "parameters": devices}
+
+
+@answers.wrong("missing")
+def checks_only_the_running_statistics(net, optimizer):
+    devices = {buffer.device for name, buffer in net.named_buffers() if "running" in name}
+    return {**with_comprehensions(net, optimizer), "buffers": devices}
+
+
+@answers.wrong("missing")
+def checks_only_one_value_per_parameter(net, optimizer):
+    devices = {next(iter(entry.values())).device for entry in optimizer.state.values()}
     return {**with_comprehensions(net, optimizer), "state": devices}
 
 
@@ -56,6 +64,11 @@ def adds_the_cpu_to_the_buffers(net, optimizer):
     devices = with_comprehensions(net, optimizer)
     everywhere = {torch.device("cpu"), *devices["parameters"], *devices["buffers"]}
     return {**devices, "buffers": everywhere}
+
+
+@answers.wrong("not-three-sets")
+def returns_names(net, optimizer):
+    return {key: {*map(str, value)} for key, value in with_comprehensions(net, optimizer).items()}
 
 
 @answers.wrong("not-three-sets")

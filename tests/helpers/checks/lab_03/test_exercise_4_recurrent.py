@@ -61,6 +61,21 @@ class CreatesOnTheCpuAndMoves(CreatesOnTheDeviceOfTheInput):
         return state.to(sequence.device), order.to(sequence.device)
 
 
+@answers.wrong("copied")
+class AssignsTheOrder(CreatesOnTheDeviceOfTheInput):
+    def create(self, sequence):
+        state, order = super().create(sequence)
+        order[:] = torch.arange(len(order))
+        return state, order
+
+
+@answers.wrong("copied")
+class CopiesAList(CreatesOnTheDeviceOfTheInput):
+    def create(self, sequence):
+        state, order = super().create(sequence)
+        return state, torch.tensor([*range(len(order))], device=sequence.device)
+
+
 @answers.wrong("result-elsewhere")
 class MovesTheResultToTheCpu(CreatesOnTheDeviceOfTheInput):
     def forward(self, sequence):

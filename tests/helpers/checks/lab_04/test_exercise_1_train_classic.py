@@ -58,6 +58,12 @@ def hard_codes_cuda(net, batches):
     return train(net.to("cuda"), batches, "cuda")
 
 
+@answers.wrong("needs-a-gpu")
+def uses_a_second_gpu(net, batches):
+    device = "cuda:1" if torch.cuda.is_available() else "cpu"
+    return train(net.to(device), batches, device)
+
+
 @answers.wrong("copied-back")
 def compares_on_the_cpu(net, batches):
     return train(net.to(gpu_or_cpu()), batches, gpu_or_cpu(), back="cpu")

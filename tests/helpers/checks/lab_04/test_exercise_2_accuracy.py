@@ -64,6 +64,12 @@ def turns_gradients_off_permanently(net, batches):
     return counts_on_the_device(net, batches)
 
 
+@answers.wrong("gradients-left-off")
+def freezes_the_network(net, batches):
+    net.requires_grad_(False)
+    return counts_on_the_device(net, batches)
+
+
 @answers.wrong("many-fetches")
 def fetches_each_batch(net, batches):
     return counts_on_the_device(net, batches, fetch=True)

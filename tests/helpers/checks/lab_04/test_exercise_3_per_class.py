@@ -64,14 +64,27 @@ def tracks_gradients(net, batches):
     return by_counting_pairs(net, batches, gradients=True)
 
 
-@answers.wrong("many-fetches")
-def selects_with_masks_whose_size_the_cpu_reads(net, batches):
-    with torch.no_grad():
-        device = next(net.parameters()).device
-        labels = torch.cat([y for _, y in batches]).to(device)
-        predicted = torch.cat([net(X.to(device)).argmax(1) for X, _ in batches])
-        right = [(predicted[labels == c] == c).float().mean() for c in range(10)]
-        return torch.stack(right).tolist()
+@answers.wrong("net-moved")
+def moves_the_network_to_the_images(net, batches):
+    return by_counting_pairs(net.cpu(), batches)
+
+
+@answers.wrong("training-mode")
+def evaluates_in_training_mode(net, batches):
+    return by_counting_pairs(net.train(), batches)
+
+
+@answers.wrong("mode-not-restored")
+def returns_to_training_mode(net, batches):
+    fractions = by_counting_pairs(net, batches)
+    net.train()
+    return fractions
+
+
+@answers.wrong("gradients-left-off")
+def freezes_the_network(net, batches):
+    net.requires_grad_(False)
+    return by_counting_pairs(net, batches)
 
 
 @answers.wrong("many-fetches")

@@ -69,9 +69,4 @@ def counts_the_first_step(parts, device, steps):
     return measure(parts, steps, counted=0, divide=4)
 
 
-@answers.wrong("wrong-mean")
-def keeps_the_last_step_only(parts, device, steps):
-    return measure(parts, steps, counted=3, divide=1)
-
-
 test_answers = answers.make_test()

@@ -3,6 +3,7 @@
 import threading
 import time
 import timeit
+from datetime import datetime
 from time import monotonic
 
 import pytest
@@ -14,8 +15,13 @@ from helpers.checks.lab_05.simulated_queue import Queue, simulated
 REAL = time.perf_counter
 
 
-def read():
-    return monotonic()
+def read(clock=monotonic):
+    return clock()
+
+
+def poll(event):
+    while not event.query():
+        time.sleep(0.001)
 
 
 @pytest.mark.parametrize(
@@ -24,6 +30,8 @@ def read():
         lambda: torch.cuda.synchronize("cuda:0"),
         lambda: torch.accelerator.synchronize(),
         lambda: torch.cuda.current_stream().synchronize(),
+        lambda: poll(torch.cuda.current_stream()),
+        lambda: poll(torch.cuda.current_stream().record_event()),
     ],
 )
 def test_synchronization_waits_until_the_work_is_done(wait):
@@ -41,6 +49,7 @@ def test_every_clock_shows_the_simulated_time():
         assert timeit.timeit(lambda: time.sleep(1000), number=1) == pytest.approx(1000, abs=0.01)
         for clock in (read, time.time, timeit.default_timer, lambda: time.perf_counter_ns() / 1e9):
             assert clock() == pytest.approx(1000, abs=0.01)
+        assert datetime.now().timestamp() == pytest.approx(1000, abs=0.01)
     assert time.perf_counter is REAL
 
 

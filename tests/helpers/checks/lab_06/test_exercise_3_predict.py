@@ -37,6 +37,17 @@ def forgets_no_grad(net, images):
     return (net(images) + net(images.flip(3))) / 2
 
 
+@answers.wrong("gradients-left-off")
+def freezes_the_network(net, images):
+    net.requires_grad_(False)
+    return twice_and_halved(net, images)
+
+
+@answers.wrong("net-moved")
+def predicts_on_the_cpu(net, images):
+    return twice_and_halved(net.cpu(), images.cpu())
+
+
 def _mean(net, *views):
     net.eval()
     with torch.no_grad():
@@ -46,6 +57,11 @@ def _mean(net, *views):
 @answers.wrong("different-logits")
 def flips_the_second_view_vertically(net, images):
     return _mean(net, images, images.flip(2))
+
+
+@answers.wrong("different-logits")
+def flips_the_second_view_at_random(net, images):
+    return _mean(net, images, images.flip(3) if torch.rand(()) < 0.5 else images)
 
 
 @answers.wrong("not-logits")

@@ -41,6 +41,24 @@ def makes_a_new_tensor(logits, labels, smoothing):
     return torch.tensor(by_gather(logits, labels, smoothing).item())
 
 
+@answers.wrong("no-gradient")
+def makes_a_leaf(logits, labels, smoothing):
+    return by_gather(logits, labels, smoothing).detach().requires_grad_()
+
+
+@answers.wrong("no-gradient")
+def detaches_a_part(logits, labels, smoothing):
+    nll = -logits.log_softmax(1)
+    right = nll.gather(1, labels[:, None]).mean()
+    return (1 - smoothing) * right + smoothing * nll.detach().mean()
+
+
+@answers.wrong("raised")
+def counts_the_classes_in_the_labels(logits, labels, smoothing):
+    targets = F.one_hot(labels) * (1 - smoothing) + smoothing / logits.shape[1]
+    return F.cross_entropy(logits, targets)
+
+
 @answers.wrong("not-one-loss")
 def returns_one_loss_per_image(logits, labels, smoothing):
     return F.cross_entropy(logits, labels, label_smoothing=smoothing, reduction="none")

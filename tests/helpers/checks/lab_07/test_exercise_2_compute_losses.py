@@ -66,7 +66,7 @@ def stays_in_evaluation_mode(net, batches):
         return [F.cross_entropy(net(X), y).item() for X, y in batches]
 
 
-@answers.wrong("gradients-off")
+@answers.wrong("gradients-left-off")
 def freezes_the_network(net, batches):
     net.requires_grad_(False)
     return evaluate(net, batches)

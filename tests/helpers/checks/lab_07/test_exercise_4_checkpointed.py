@@ -66,6 +66,26 @@ def makes_the_input_require_gradients(layers, X):
     return X
 
 
+@answers.wrong("mode-not-restored")
+def leaves_the_layers_in_evaluation_mode(layers, X):
+    return one_checkpoint_per_layer(layers.eval(), X)
+
+
+@answers.wrong("other-random-numbers")
+def forgets_the_random_state(layers, X):
+    for layer in layers:
+        X = checkpoint(layer, X, use_reentrant=False, preserve_rng_state=False)
+    return X
+
+
+@answers.wrong("not-recomputed-alone")
+def nests_checkpoints(layers, X):
+    *others, last = layers
+    return (
+        last(checkpoint(nests_checkpoints, others, X, use_reentrant=False)) if others else last(X)
+    )
+
+
 KEPT = []
 
 

@@ -36,6 +36,23 @@ def rounds_ties_away_from_zero(x, mantissa):
 
 
 @answers.wrong("not-nearest")
+def rounds_up_everything(x, mantissa):
+    dropped = 23 - mantissa
+    bits = x.view(torch.int32) + (1 << dropped) - 1
+    return ((bits >> dropped) << dropped).view(torch.float32)
+
+
+@answers.wrong("wrong-count")
+def counts_the_bit_that_is_not_stored(x, mantissa):
+    return with_frexp(x, mantissa - 1)
+
+
+@answers.wrong("bits-left")
+def forgets_to_shift_back(x, mantissa):
+    return (x.view(torch.int32) >> (23 - mantissa)).view(torch.float32)
+
+
+@answers.wrong("bits-left")
 def converts_to_bfloat16(x, mantissa):
     return x.to(torch.bfloat16).float()
 

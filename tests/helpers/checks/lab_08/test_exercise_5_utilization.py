@@ -1,5 +1,7 @@
 """Answers to lab 08, exercise 5: `utilization`."""
 
+from itertools import combinations
+
 from helpers.checks import lab_08
 from tests.helpers.checks.answers import Answers
 
@@ -30,6 +32,16 @@ def adds_up_all_lengths(kernels):
         return 0
     first, last = min(s for s, _ in kernels), max(s + n for s, n in kernels)
     return sum(length for _, length in kernels) / (last - first)
+
+
+@answers.wrong("overlap")
+def subtracts_the_overlap_of_each_pair(kernels):
+    if not kernels:
+        return 0
+    busy = sum(length for _, length in kernels)
+    for (a, first), (b, second) in combinations(kernels, 2):
+        busy -= max(0, min(a + first, b + second) - max(a, b))
+    return busy / (max(map(sum, kernels)) - min(kernels)[0])
 
 
 @answers.wrong("order")

@@ -3,6 +3,7 @@
 import itertools
 
 import torch
+from torch.utils.data import DistributedSampler
 
 from helpers.checks import lab_09
 from tests.helpers.checks.answers import Answers
@@ -57,6 +58,11 @@ def pads_the_callers_list(order, rank, world_size):
 @answers.wrong("not-a-list")
 def returns_a_tensor(order, rank, world_size):
     return torch.tensor(by_positions(order, rank, world_size))
+
+
+@answers.wrong("uses-the-sampler")
+def with_the_sampler(order, rank, world_size):
+    return [order[i] for i in DistributedSampler(order, world_size, rank, shuffle=False)]
 
 
 test_answers = answers.make_test()

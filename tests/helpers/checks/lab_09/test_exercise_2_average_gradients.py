@@ -60,6 +60,12 @@ def replaces_none_with_zeros(replicas, sizes):
                 parameter.grad = torch.zeros_like(parameter)
 
 
+@answers.wrong("different-gradient")
+def clears_the_others(replicas, sizes):
+    in_place(replicas, sizes)
+    replicas[1].zero_grad()
+
+
 @answers.wrong("input-changed")
 def changes_the_sizes(replicas, sizes):
     total = sum(sizes)

@@ -46,9 +46,4 @@ def always_sends(method, parameters, gpus):
     return memory, sent if gpus > 1 else 4 * parameters
 
 
-@answers.wrong("wrong-bytes")
-def gathers_only_once(method, parameters, gpus):
-    return with_a_table(method, parameters, gpus)[0], 4 * parameters * (gpus - 1) / gpus
-
-
 test_answers = answers.make_test()

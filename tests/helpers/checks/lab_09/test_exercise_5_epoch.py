@@ -53,6 +53,13 @@ def trains_without_batches(rank, batches, do):
     finish(rank, do)
 
 
+@answers.wrong("batches-lost")
+def compares_the_first_two_processes(rank, batches, do):
+    most = max(batches[:2])
+    train(0, [min(batches[rank], most), most], do)
+    finish(rank, do)
+
+
 @answers.wrong("gradients-miscounted")
 def reduces_once_at_the_end(rank, batches, do):
     for _ in range(batches[rank]):
