@@ -58,13 +58,18 @@ def draw_cubes(cubes: Mapping[str, torch.Tensor], *, title: str) -> None:
 
 
 def draw_matrix_product() -> None:
-    """Show which numbers of `x` (rows, inner) and `w` (inner, columns) a cell of `x @ w` needs."""
+    """Animate which numbers of `x` (rows, inner) and `w` (inner, columns) a cell needs."""
+    frames = [load_drawing("matrix_product") for _ in range(5)]
+    for term, frame in enumerate(frames[1:4]):
+        boxes = frame.axes[0].patches  # those of x, row after row, and then those of w
+        for number in (3 + term, 15 + 5 * term):
+            boxes[number].set_facecolor(style.OTHER_COLORS[1])
     show(
-        load_drawing("matrix_product"),
+        frames,
         "Three grids: x with {rows} rows and {inner} columns, w with {inner} rows and "
         "{columns} columns, and their product with {rows} rows and {columns} columns. One cell "
         "of the product is highlighted; so are the row of x to its left and the column of w "
-        "above it.",
+        "above it. Their numbers are multiplied one pair after the other.",
         rows=4,
         inner=3,
         columns=5,
@@ -109,5 +114,5 @@ def plot_speeds(
     axis.legend(frameon=False, fontsize=8, loc="upper left")
     best = {name: max(speeds) for name, (_, speeds) in curves.items()}
     best |= {name: speed for name, (_, speed) in (points or {}).items()}
-    listed = "; ".join(f"{name}: \N{ALMOST EQUAL TO} {speed:,.0f}" for name, speed in best.items())
+    listed = "; ".join(f"{name}: \N{ALMOST EQUAL TO} {speed:,.4g}" for name, speed in best.items())
     show(figure, "Chart on log scales with the highest GFLOP/s of {listed}.", listed=listed)

@@ -1,31 +1,12 @@
-"""Figures about the small computer: the cost of its runs and the activity of its lanes."""
+"""Figures about the small computer: the cycles of its runs and the activity of its lanes."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from helpers.language import translate
-from helpers.plots.style import OTHER_COLORS, new_figure, scale_to_sizes, show, stack_bars
-from helpers.small_computer import Cost, Trace
-from helpers.small_computer.instruction_set import CATEGORIES
-
-_CATEGORY_COLORS = dict(zip(CATEGORIES, ("#B0B0B0", *OTHER_COLORS), strict=True))
-
-
-def plot_categories(costs: Mapping[str, Cost], *, title: str) -> None:
-    """Show the instructions of each run as a bar, divided by category."""
-    figure, axis = new_figure(height=0.9 + 0.55 * len(costs))
-    rows = {name: cost.by_category for name, cost in costs.items()}
-    found = {category for counts in rows.values() for category in counts}
-    colors = {name: color for name, color in _CATEGORY_COLORS.items() if name in found}
-    stack_bars(axis, rows, colors, lambda _, count: f"{count:,}", height=0.6, fontsize=9)
-    axis.set(xlabel="instructions", title=title)
-    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-    summary = "; ".join(
-        f"{name}: " + ", ".join(f"{count:,} {translate(kind)}" for kind, count in counts.items())
-        for name, counts in rows.items()
-    )
-    show(figure, "Bar chart of instructions by category. {summary}.", summary=summary)
+from helpers.plots.style import OTHER_COLORS, new_figure, scale_to_sizes, show
+from helpers.small_computer import Trace
 
 
 def plot_cycles(

@@ -104,8 +104,11 @@ def annotate(
     axis.annotate(text, (x, y), (right, up), **options)
 
 
-def show(figure: Figure, alt: str, **values: Any) -> None:
+def show(figure: Figure | Sequence[Figure], alt: str, **values: Any) -> None:
     """Display `figure` as an image whose alternative text is `alt`, and close it.
+
+    Several figures are the frames of an animation of at most five seconds, which plays once. The
+    first frame is also shown where images do not move.
 
     `alt`, an English text, is shown in the student's language, with `{name}` replaced by the
     values; raises ValueError if it is empty. It is also the plain text of the output, which screen
@@ -114,10 +117,13 @@ def show(figure: Figure, alt: str, **values: Any) -> None:
     if not alt.strip():
         raise ValueError("a figure needs alt text: describe in one sentence what it shows.")
     alt = translate(alt, **values)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=DPI)
-    plt.close(figure)
-    data, metadata = output_of(small_png(buffer.getvalue()), alt)
+    pngs = []
+    for frame in [figure] if isinstance(figure, Figure) else figure:
+        buffer = io.BytesIO()
+        frame.savefig(buffer, format="png", dpi=DPI)
+        plt.close(frame)
+        pngs.append(buffer.getvalue())
+    data, metadata = output_of(small_png(*pngs), alt)
     display(data, metadata=metadata, raw=True)
 
 
@@ -143,15 +149,22 @@ def output_of(png: bytes, alt: str) -> tuple[dict[str, str], dict[str, dict[str,
     return data, {"image/png": {"alt": alt}}
 
 
-def small_png(png: bytes) -> bytes:
-    """Return the opaque image `png`, with a palette if it is a drawing: a third of the size.
+def small_png(*pngs: bytes) -> bytes:
+    """Return opaque images as one PNG, with a palette if they are drawings: a third of the size.
 
     A drawing has a few hundred colors, most of them from antialiasing. Reducing them to 256 makes
     no visible difference. Photographs keep all their colors.
     """
-    image = Image.open(io.BytesIO(png)).convert("RGB")
-    if image.getcolors(_MAX_DRAWING_COLORS) is not None:
-        image = image.quantize(256, dither=Image.Dither.NONE)
+    images = [Image.open(io.BytesIO(png)) for png in pngs]
+    width, height = images[0].size
+    sheet = Image.new("RGB", (width, height * len(images)))  # one palette for all frames
+    for number, image in enumerate(images):
+        sheet.paste(image.convert("RGB"), (0, height * number))
+    if sheet.getcolors(_MAX_DRAWING_COLORS) is not None:
+        sheet = sheet.quantize(256, dither=Image.Dither.NONE)
+    tops = range(0, sheet.height, height)
+    image, *others = [sheet.crop((0, top, width, top + height)) for top in tops]
+    movie = {"save_all": True, "append_images": others, "duration": 1000, "loop": 1}
     buffer = io.BytesIO()
-    image.save(buffer, format="png", optimize=True, dpi=(DPI, DPI))
+    image.save(buffer, "png", optimize=True, dpi=(DPI, DPI), **(movie if others else {}))
     return buffer.getvalue()

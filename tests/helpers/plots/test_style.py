@@ -62,6 +62,19 @@ def test_drawing_gets_a_palette_and_looks_the_same_and_photograph_keeps_its_colo
         assert np.abs(np.asarray(small.convert("RGB")).astype(int) - pixels).mean() <= tolerance
 
 
+def test_frames_of_an_animation_keep_their_colors():
+    pngs = []
+    for color in ("#FFFFFF", "#E69F00"):
+        file = io.BytesIO()
+        Image.new("RGB", (9, 9), color).save(file, format="png")
+        pngs.append(file.getvalue())
+    animation = Image.open(io.BytesIO(small_png(*pngs)))
+    assert animation.n_frames == 2
+    assert animation.convert("RGB").getpixel((0, 0)) == (255, 255, 255)
+    animation.seek(1)
+    assert animation.convert("RGB").getpixel((0, 0)) == (230, 159, 0)
+
+
 STYLE = re.compile(r'style="([^"]*)"')
 # The background of outputs in JupyterLab 4's light and dark themes.
 THEMES = ("#ffffff", "#111111")
