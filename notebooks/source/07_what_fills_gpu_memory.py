@@ -768,6 +768,10 @@ def validation_numbers():
 growth(validation_losses), growth(validation_numbers)
 
 # %% [markdown]
+# On a real GPU, find out which lines hold memory: call `torch.cuda.memory._record_memory_history()`
+# at the start and `torch.cuda.memory._dump_snapshot("snapshot.pickle")` later, and open the file at
+# [pytorch.org/memory_viz](https://pytorch.org/memory_viz).
+#
 # An exception keeps memory too: its traceback refers to the local variables of all functions that
 # were running. Python deletes `error` at the end of an `except` block, but a notebook keeps the
 # last error that a cell did not catch. So after an out-of-memory error in a notebook, restart the
