@@ -124,6 +124,7 @@ class GPT(nn.Module):
         return F.linear(self.features(tokens), self.embedding.weight)
 
 
+# %%
 def loss_of(net, tokens):
     return F.cross_entropy(net(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
 
@@ -202,6 +203,7 @@ def groups(parameters):
     return [{"params": parts[0], "weight_decay": 0.0}, {"params": parts[1], "weight_decay": 0.1}]
 
 
+# %%
 def measure_parts(make_optimizer):
     marks = [torch.cuda.memory_allocated()]
     net = GPT().to(device)
