@@ -1,13 +1,14 @@
-"""Train the classic CIFAR-10 network on the CPU, on one GPU, or on several GPUs with torchrun.
+r"""Train the classic CIFAR-10 network on the CPU, on one GPU, or on several GPUs with torchrun.
 
-    python train_cifar10.py
     python train_cifar10.py --batch-size 512 --lr 0.1 --schedule cosine --precision bf16
     torchrun --nproc-per-node 4 train_cifar10.py --batch-size 32 --lr 0.032
-    torchrun --nproc-per-node 4 --max-restarts 3 train_cifar10.py --resume-if-present
+    TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 \
+        torchrun --nproc-per-node 4 --max-restarts 3 train_cifar10.py --resume-if-present
 
 The file needs torch and torchvision only, so copy it where you like. The defaults are the classic
 settings: 2 epochs, batches of 4, SGD with learning rate 0.001 and momentum 0.9. SIGTERM, which
-clusters send before they end a job, stops it after a step and writes a checkpoint.
+clusters send before they end a job, stops it after a step and writes a checkpoint. Without the
+variable, a restarted process may connect to a dead one (github.com/pytorch/pytorch/issues/135712).
 """
 
 import argparse
@@ -233,8 +234,7 @@ class Training:
             persistent_workers=args.workers > 0,  # the next epoch uses the same processes
             worker_init_fn=ignore_sigterm,
         )
-        self.path = args.output / "train_cifar10.pt"
-        self.epoch = self.batch = self.step = 0
+        self.path, self.epoch, self.batch, self.step = args.output / "train_cifar10.pt", 0, 0, 0
         unstored = {"output", "resume", "resume_if_present", "device", "workers", "peak_tflops"}
         if args.schedule == "constant":
             unstored.add("epochs")  # so that a finished run can be made longer
@@ -293,8 +293,7 @@ class Training:
             now = time.perf_counter()
             if now > next_report or batch == batches:
                 self.report(batch, loss_sum.item() / counted, images_seen / (now - started))
-                next_report, counted = now + 10, 0
-                loss_sum.zero_()
+                next_report, counted, loss_sum = now + 10, 0, torch.zeros_like(loss_sum)
             if update and self.control.should_stop(self.step):
                 self.batch = batch
                 self.save()

@@ -151,10 +151,10 @@ class Clock:
         """Let the CPU wait until a time."""
         if self.is_suppressed:
             return
-        end = max(self.now, time)
         file, line = user_line()
-        self.spans.append(Span("CPU", name, self.now, end, line=f"{Path(file).name}:{line}"))
-        self.now = end
+        place = "cell" if "ipykernel_" in file else Path(file).name
+        start, self.now = self.now, max(self.now, time)
+        self.spans.append(Span("CPU", name, start, self.now, line=f"{place}:{line}"))
 
     @property
     def end(self) -> float:

@@ -255,8 +255,8 @@ SmallComputer(two_ways, lanes=4, x=[5, -2, 8, -6], y=[0] * 4).trace()
 
 # %% [markdown]
 # You have eight numbers, none of them 0, and four lanes, so you need two runs. Some of the numbers
-# may be equal. Write `groups(x)`. It splits the list of eight numbers into two lists of four so that
-# both runs together take as few cycles as possible.
+# may be equal. Write `groups(x)`. It splits the list of eight numbers into two lists of four so
+# that both runs together take as few cycles as possible.
 
 
 # %% exercise=6

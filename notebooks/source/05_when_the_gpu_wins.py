@@ -409,8 +409,10 @@ for name, layer in layers.items():
 
 # %% [markdown]
 # "Limited by compute" does not mean that the peak is reached: small products fill only part of the
-# T4's 40 multiprocessors. Six and sixteen channels are not even multiples of 8, which tensor cores
-# need. Now the whole training step, on a GPU of 2018 and one of 2022:
+# T4's 40 multiprocessors. Sizes also matter: in 16 bits, tensor cores work best with [multiples of
+# 8](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html),
+# and the first convolution has six channels. Now the whole training step, on a GPU of 2018 and one
+# of 2022:
 
 
 # %%
@@ -593,7 +595,7 @@ show(
 # If the data does not fit on the device, every batch has to be copied. Then:
 #
 # - keep the workers, with `persistent_workers=True` for the next epoch; `prefetch_factor` is the
-#   number of batches that each prepares ahead (2 by default);
+#   number of batches that each prepares ahead (2 by default). Each worker has its own torch seed;
 # - set `pin_memory=True` and copy with `non_blocking=True` ([lesson
 #   01](01_tensors_and_devices.ipynb)): only then can a copy on another *stream* (queue of the GPU)
 #   overlap with computation;

@@ -124,6 +124,7 @@ class GPT(nn.Module):
         return F.linear(self.features(tokens), self.embedding.weight)
 
 
+# %%
 def loss_of(net, tokens):
     return F.cross_entropy(net(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
 
@@ -202,6 +203,7 @@ def groups(parameters):
     return [{"params": parts[0], "weight_decay": 0.0}, {"params": parts[1], "weight_decay": 0.1}]
 
 
+# %%
 def measure_parts(make_optimizer):
     marks = [torch.cuda.memory_allocated()]
     net = GPT().to(device)
@@ -426,6 +428,7 @@ before = torch.cuda.memory_allocated()
 tokens = make_batch(8)
 net = GPT().to(device)
 optimizer = torch.optim.AdamW(groups(net.parameters()))
+message = "both steps work: this GPU has more memory"
 for step in (1, 2):
     try:
         training_step(net, optimizer, tokens)
@@ -768,6 +771,10 @@ def validation_numbers():
 growth(validation_losses), growth(validation_numbers)
 
 # %% [markdown]
+# On a real GPU, find out which lines hold memory: call `torch.cuda.memory._record_memory_history()`
+# at the start and `torch.cuda.memory._dump_snapshot("snapshot.pickle")` later, and open the file at
+# [pytorch.org/memory_viz](https://pytorch.org/memory_viz).
+#
 # An exception keeps memory too: its traceback refers to the local variables of all functions that
 # were running. Python deletes `error` at the end of an `except` block, but a notebook keeps the
 # last error that a cell did not catch. So after an out-of-memory error in a notebook, restart the

@@ -543,7 +543,7 @@ show(
 # %% [markdown]
 # Kernels shorter than a launch leave the GPU idle; a faster GPU won't help. `nvidia-smi` shows the
 # utilization as *GPU-Util*, averaged over up to a second. It shows neither gaps nor how much of the
-# GPU a kernel uses.
+# GPU a kernel uses. `nvidia-smi -q -d PERFORMANCE` says whether heat or power slows the GPU down.
 #
 # ## Three slow loops (9 minutes)
 #

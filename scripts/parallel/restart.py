@@ -1,6 +1,7 @@
 """On the CPU, rank 1 is killed in step 6. With `--max-restarts 1`, a checkpoint is continued.
 
-torchrun --nproc-per-node 2 --max-restarts 1 scripts/parallel/restart.py checkpoint.pt
+TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 torchrun --nproc-per-node 2 --max-restarts 1 restart.py c.pt
+Without it, a restarted process may connect to a dead one: github.com/pytorch/pytorch/issues/135712
 """
 
 import os
