@@ -190,6 +190,40 @@ def read_transformers(path: Path) -> pd.DataFrame:
     return record_steps(table, "T4", make_step, "model", "sequence", "batch", "mode")
 
 
+def read_language_models(path: Path) -> pd.DataFrame:
+    """Return the measurements of training GPTs in bfloat16 on one of 8 cards with FSDP.
+
+    FSDP's communication and the optimizer are not part of the recorded step.
+    """
+    table = pd.read_csv(path)
+    tokens = table.batch * table.sequence
+    table = table.assign(
+        kind=[f"language models, {find_card(gpu).architecture}" for gpu in table.gpu],
+        seconds=tokens / table.tokens_per_second,
+        images=tokens,
+    )
+
+    def make_step(row: Any) -> Step:
+        options = {"dropout": 0.0, "activation": "gelu", "batch_first": True, "norm_first": True}
+        with torch.device("cuda"):
+            tokens = torch.zeros(row.batch, row.sequence, dtype=torch.long)
+            mask = nn.Transformer.generate_square_subsequent_mask(row.sequence)
+            layer = nn.TransformerEncoderLayer(row.width, row.heads, 4 * row.width, **options)
+            embed = nn.Embedding(50368, row.width)
+            layers = nn.TransformerEncoder(layer, row.layers, nn.LayerNorm(row.width))
+        net = nn.ModuleList([embed, layers]).bfloat16()
+
+        def step() -> None:
+            X = layers(embed(tokens), mask=mask.bfloat16(), is_causal=True)
+            logits = F.linear(X, embed.weight)
+            F.cross_entropy(logits.flatten(0, 1), tokens.flatten()).backward()
+            net.zero_grad()
+
+        return step
+
+    return record_steps(table, "A100", make_step, "model", "width", "sequence", "batch")
+
+
 def read_networks(path: Path, kind: str, count: int) -> pd.DataFrame:
     """Return the measurements of `count` of timm's networks on an RTX 3090, with autocast."""
     is_training = "train" in path.name
@@ -333,7 +367,7 @@ def leave_out(table: pd.DataFrame, constants: Constants) -> None:
 def plot(table: pd.DataFrame, path: Path) -> None:
     """Write a scatter plot of published and modelled times for each kind."""
     figure = Figure(figsize=(16, 8), layout="constrained")
-    axes = list(figure.subplots(2, 4).flat)
+    axes = list(figure.subplots(2, 5).flat)
     for axis, (kind, rows) in zip(axes, table.groupby("kind", sort=False), strict=False):
         for gpu, mine in rows.groupby("gpu", sort=False):
             milliseconds = 1e3 * mine[["seconds", "predicted"]]
@@ -360,6 +394,7 @@ def main() -> int:
         read_operators(data / "operators.parquet"),
         read_resnet50(data / "resnet50_inference.csv"),
         read_transformers(data / "transformers.csv"),
+        read_language_models(ROOT / "tools" / "language_models.csv"),
         *(read_networks(data / file, kind, count) for kind, file, count in SETTINGS["networks"]),
     ]
     table = pd.concat(tables, ignore_index=True)
