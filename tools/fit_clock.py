@@ -204,24 +204,24 @@ def read_language_models(path: Path) -> pd.DataFrame:
     )
 
     def make_step(row: Any) -> Step:
-        options = {"dropout": 0.0, "activation": "gelu", "batch_first": True, "norm_first": True}
+        timm.layers.set_fused_attn(True)
         with torch.device("cuda"):
             tokens = torch.zeros(row.batch, row.sequence, dtype=torch.long)
-            mask = nn.Transformer.generate_square_subsequent_mask(row.sequence)
-            layer = nn.TransformerEncoderLayer(row.width, row.heads, 4 * row.width, **options)
-            embed = nn.Embedding(50368, row.width)
-            layers = nn.TransformerEncoder(layer, row.layers, nn.LayerNorm(row.width))
-        net = nn.ModuleList([embed, layers]).bfloat16()
+            blocks = [Block(row.width, row.heads, qkv_bias=True) for _ in range(row.layers)]
+            net = nn.ModuleList([nn.Embedding(50368, row.width), *blocks, nn.LayerNorm(row.width)])
+        embed, *_, norm = net.bfloat16()
 
         def step() -> None:
-            X = layers(embed(tokens), mask=mask.bfloat16(), is_causal=True)
-            logits = F.linear(X, embed.weight)
+            X = embed(tokens)
+            for block in blocks:
+                X = block(X, is_causal=True)
+            logits = F.linear(norm(X), embed.weight)
             F.cross_entropy(logits.flatten(0, 1), tokens.flatten()).backward()
             net.zero_grad()
 
         return step
 
-    return record_steps(table, "A100", make_step, "model", "width", "sequence", "batch")
+    return record_steps(table, "A100", make_step, "model", "heads", "sequence", "batch")
 
 
 def read_networks(path: Path, kind: str, count: int) -> pd.DataFrame:
@@ -375,6 +375,7 @@ def plot(table: pd.DataFrame, path: Path) -> None:
         ends = axis.get_xlim()
         axis.plot(ends, ends, color="black", linewidth=0.8)
         axis.set(title=kind, xlabel="published time (ms)", ylabel="modelled time (ms)")
+        axis.xaxis.set_minor_formatter("")
         axis.legend(fontsize=8)
     for axis in axes[table.kind.nunique() :]:
         axis.remove()
