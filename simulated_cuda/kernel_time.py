@@ -61,7 +61,7 @@ def compute_seconds(work: Work, card: Card, constants: Constants) -> tuple[float
         # Rows of whole vectors: loads need no extra instructions, and tensor cores no padding.
         peak *= family["aligned"][kind]
     if work.family == "attention":
-        return work.flops / peak, 0.0
+        return work.flops / (peak * rates["attention"]), 0.0
     cache = 1e9 * card.bandwidth * rates["bandwidth"] * family["cache"][kind]
     size = 4 if kind == "fp32" else 2
     times = _tiled(work.dims, size, card.sms, peak, cache, family, kind)

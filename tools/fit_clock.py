@@ -190,6 +190,40 @@ def read_transformers(path: Path) -> pd.DataFrame:
     return record_steps(table, "T4", make_step, "model", "sequence", "batch", "mode")
 
 
+def read_language_models(path: Path) -> pd.DataFrame:
+    """Return the measurements of training GPTs in bfloat16 on one of 8 cards with FSDP.
+
+    FSDP's communication and the optimizer are not part of the recorded step.
+    """
+    table = pd.read_csv(path)
+    tokens = table.batch * table.sequence
+    table = table.assign(
+        kind=[f"language models, {find_card(gpu).architecture}" for gpu in table.gpu],
+        seconds=tokens / table.tokens_per_second,
+        images=tokens,
+    )
+
+    def make_step(row: Any) -> Step:
+        timm.layers.set_fused_attn(True)
+        with torch.device("cuda"):
+            tokens = torch.zeros(row.batch, row.sequence, dtype=torch.long)
+            blocks = [Block(row.width, row.heads, qkv_bias=True) for _ in range(row.layers)]
+            net = nn.ModuleList([nn.Embedding(50368, row.width), *blocks, nn.LayerNorm(row.width)])
+        embed, *_, norm = net.bfloat16()
+
+        def step() -> None:
+            X = embed(tokens)
+            for block in blocks:
+                X = block(X, is_causal=True)
+            logits = F.linear(norm(X), embed.weight)
+            F.cross_entropy(logits.flatten(0, 1), tokens.flatten()).backward()
+            net.zero_grad()
+
+        return step
+
+    return record_steps(table, "A100", make_step, "model", "heads", "sequence", "batch")
+
+
 def read_networks(path: Path, kind: str, count: int) -> pd.DataFrame:
     """Return the measurements of `count` of timm's networks on an RTX 3090, with autocast."""
     is_training = "train" in path.name
@@ -333,7 +367,7 @@ def leave_out(table: pd.DataFrame, constants: Constants) -> None:
 def plot(table: pd.DataFrame, path: Path) -> None:
     """Write a scatter plot of published and modelled times for each kind."""
     figure = Figure(figsize=(16, 8), layout="constrained")
-    axes = list(figure.subplots(2, 4).flat)
+    axes = list(figure.subplots(2, 5).flat)
     for axis, (kind, rows) in zip(axes, table.groupby("kind", sort=False), strict=False):
         for gpu, mine in rows.groupby("gpu", sort=False):
             milliseconds = 1e3 * mine[["seconds", "predicted"]]
@@ -341,6 +375,7 @@ def plot(table: pd.DataFrame, path: Path) -> None:
         ends = axis.get_xlim()
         axis.plot(ends, ends, color="black", linewidth=0.8)
         axis.set(title=kind, xlabel="published time (ms)", ylabel="modelled time (ms)")
+        axis.xaxis.set_minor_formatter("")
         axis.legend(fontsize=8)
     for axis in axes[table.kind.nunique() :]:
         axis.remove()
@@ -360,6 +395,7 @@ def main() -> int:
         read_operators(data / "operators.parquet"),
         read_resnet50(data / "resnet50_inference.csv"),
         read_transformers(data / "transformers.csv"),
+        read_language_models(ROOT / "tools" / "language_models.csv"),
         *(read_networks(data / file, kind, count) for kind, file, count in SETTINGS["networks"]),
     ]
     table = pd.concat(tables, ignore_index=True)
