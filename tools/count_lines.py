@@ -20,9 +20,9 @@ LIMITS = {
     ),
     "course, rest": (("course/",), 2700),
     "simulated_cuda": (("simulated_cuda/",), 7000),
-    "tools, benchmarks, scripts": (("tools/", "benchmarks/", "scripts/"), 2800),
+    "tools, benchmarks, scripts": (("tools/", "benchmarks/", "scripts/"), 3000),
 }
-LIMIT_WITHOUT_TESTS = 29500
+LIMIT_WITHOUT_TESTS = 29700
 
 
 def count_lines() -> dict[str, int]:
