@@ -50,7 +50,8 @@ class Advice:
 
 def _why(reason: str, **values: object) -> str:
     """Return the text of a reason in `reasons.toml`, in the student's language."""
-    return translate(_WHY[reason], **values)
+    text = _WHY[reason]
+    return translate(text, **values)
 
 
 def _make_fix(
