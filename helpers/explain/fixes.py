@@ -241,8 +241,6 @@ def _expand(operand: Operand, target: torch.device) -> list[Operand]:
 def _line_before(frame: CodeFrame, operand: Operand, to: str) -> str:
     node, holder, name = operand.node, operand.holder, frame.source.segment(operand.node)
     can_assign = isinstance(node, ast.Name) and _can_assign(frame, node)
-    if operand.created or operand.inputs:
-        return ""
     if isinstance(holder, nn.Module):
         return f"{name}.to({to})" if frame.value_of(node) is not MISSING else ""
     if isinstance(holder, list | tuple | dict):
