@@ -4,6 +4,7 @@ The texts of code are found in its syntax tree: calls to `translate`, hints, cap
 """
 
 import ast
+import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -25,37 +26,27 @@ START_PAGE = Path(__file__).parents[1] / "authoring" / "start_page.template"
 # Modules that generate texts in every notebook and on the start page.
 _GENERATOR_MODULES = ("course/authoring/generated.py", "docs/site/conf.py")
 # For each function, the arguments that are translated when they are shown, by position or name.
-_HELPER_ARGUMENTS = {"translate": (0,), "show": (1,), "Opcode": (1, 3)}
+_HELPER_ARGUMENTS = {"translate": (0,), "show": (1,)}
+# The same for the columns of the TOML tables in `helpers`.
+_TABLE_KEYS = ("title", "why", "advice", "role", "category", "meaning")
 _CELL_ARGUMENTS = {"show": ("alt",), "box": (0, 1), "progress": (0,)}
 
 
 @dataclass(frozen=True)
 class Message:
-    """One text to translate.
+    """One text to translate."""
 
-    Attributes:
-        text: the English text, on one line.
-        comment: the location and kind of the text, for the translator.
-        at_runtime: whether code shows the text while a notebook runs. `helpers` needs its
-            translation.
-    """
-
-    text: str
-    comment: str
-    at_runtime: bool = False
+    text: str  # in English, on one line
+    comment: str  # its location and kind, for the translator
+    at_runtime: bool = False  # shown while a notebook runs, so `helpers` needs its translation
 
 
 @dataclass(frozen=True)
 class Document:
-    """The texts of one PO file, without repetitions, in the order in which they occur.
+    """The texts of one PO file, without repetitions, in the order in which they occur."""
 
-    Attributes:
-        name: its path below `locale/LANGUAGE`, without `.po`.
-        source: the file or folder that it comes from.
-    """
-
-    name: str
-    source: str
+    name: str  # its path below `locale/LANGUAGE`, without `.po`
+    source: str  # the file or folder that it comes from
     messages: tuple[Message, ...]
 
 
@@ -166,12 +157,16 @@ def _lab_messages(course: CourseFolder, file: Path) -> Iterator[Message]:
 def _helpers_messages(folder: Path) -> Iterator[Message]:
     for module in sorted(folder.rglob("*.py")):
         location = module.relative_to(folder).as_posix()
-        if location == "explain/diagnosis.py":
-            for row in tomllib.loads(module.with_suffix(".toml").read_text("utf-8"))["kind"]:
-                for text in (row["title"], *filter(None, [row.get("why")]), *row.get("advice", ())):
-                    yield Message(text, location, at_runtime=True)
         if "/lab_" not in location:  # the texts of a lab's checks are in the PO file of the lab
             yield from check_messages(module.read_text(encoding="utf-8"), location)
+    for file in sorted(folder.rglob("drawings/*.json")):
+        alt = json.loads(file.read_text(encoding="utf-8"))["alt"]
+        yield Message(alt, file.relative_to(folder).as_posix(), at_runtime=True)
+    for file in sorted(folder.rglob("*.toml")):
+        tables = tomllib.loads(file.read_text(encoding="utf-8")).values()
+        for value in (row.get(key, []) for rows in tables for row in rows for key in _TABLE_KEYS):
+            for text in [value] if isinstance(value, str) else value:
+                yield Message(text, file.relative_to(folder).as_posix(), at_runtime=True)
 
 
 def _pages_messages(course: CourseFolder) -> Iterator[Message]:

@@ -10,8 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from helpers import synthetic_images
-from helpers.cifar10 import download
+from helpers.cifar10 import download, synthetic_images
 from helpers.cifar10.cache import Cache, default_folder, identity_of
 from helpers.cifar10.dataset import CLASSES, Contents, DataError, Dataset, Images
 from helpers.cifar10.download import DownloadError, TimeLimits, download_archive, servers
@@ -119,8 +118,7 @@ def _synthetic_dataset(reason: str, store: Cache) -> Dataset:
     key, identity = "synthetic images", synthetic_images.version()
     contents = store.load(key, identity)
     if contents is None:
-        splits = (Images(*split) for split in synthetic_images.generate())
-        contents = Contents(*splits, layout=key)
+        contents = Contents(*synthetic_images.generate(), layout=key)
         store.store(key, identity, contents)
     train, test = contents.train, contents.test
     count = len(train.labels) + len(test.labels)

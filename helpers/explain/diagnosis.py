@@ -21,20 +21,18 @@ from helpers.language import translate
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of device error: the pattern of its messages in torch 2.11 to 2.14, and texts.
-
-    `why` is "" if the reason depends on the line; `advice` is for lines without a fix.
-    """
+    """One kind of device error: a row of `diagnosis.toml`, which explains the columns."""
 
     name: str
-    pattern: str
+    patterns: tuple[str, ...]
     title: str
     why: str = ""
     advice: Sequence[str] = ()
 
 
-_ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["kind"]
-KINDS = [Kind(**row) for row in _ROWS]
+_TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+KINDS = [Kind(**row) for row in _TABLES["kinds"]]
+_ROLES = {row["argument"]: row["role"] for row in _TABLES["roles"]}
 MISMATCH = next(kind for kind in KINDS if kind.name == "mix")
 _INPUT_TYPES = re.compile(r"Input type \((.*?)\) and (?:weight|bias) type \((.*?)\)")
 _DEVICE_NAMES = re.compile(r"(?<![\w.'])'?(cpu|meta|(?:cuda|mps|xpu)(?::\d+)?)\b'?", re.IGNORECASE)
@@ -138,7 +136,7 @@ def recognize(error: BaseException) -> tuple[Kind, tuple[str, ...], bool] | None
         return MISMATCH, tuple(dict.fromkeys(devices)), len(dtypes) > 1
     for kind in KINDS if isinstance(error, Exception) else ():
         is_full = kind.name == "memory" and isinstance(error, torch.OutOfMemoryError)
-        if is_full or re.search(kind.pattern, text, re.IGNORECASE):
+        if is_full or re.search("|".join(kind.patterns), text, re.IGNORECASE):
             names = dict.fromkeys(name.lower() for name in _DEVICE_NAMES.findall(text))
             return kind, tuple(names), False
     return None
@@ -186,15 +184,8 @@ def _named_argument(text: str) -> list[tuple[str, str]]:
         device, name, operation = earlier.groups()
     else:
         return []
-    roles = {
-        "mat1 addmm": translate("the input of a linear layer"),
-        "mat2 mm": translate("the right side of `@`"),
-        "target nll_loss_forward": translate("the labels"),
-        "weight nll_loss_forward": translate("the class weights of a loss"),
-        "index index_select": translate("the input of an embedding"),
-        "tensors cat": translate("an element of the list"),
-    }
-    role = roles.get(f"{name} {operation}", translate("an argument of {name}", name=operation))
+    known = _ROLES.get(f"{name} {operation}")
+    role = translate(known) if known else translate("an argument of {name}", name=operation)
     return [(name, translate("is on {device}: it is {role}", device=device, role=role))]
 
 

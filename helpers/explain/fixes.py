@@ -6,9 +6,11 @@
 import ast
 import difflib
 import re
+import tomllib
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -24,6 +26,8 @@ _MOVE_ELEMENTS = {
     tuple: "{name} = tuple(item.to({to}) for item in {name})",
     dict: "{name} = {{key: value.to({to}) for key, value in {name}.items()}}",
 }
+_REASONS = tomllib.loads(Path(__file__).with_name("reasons.toml").read_text(encoding="utf-8"))
+_WHY = {row["name"]: row["why"] for row in _REASONS["reasons"]}
 Edits = dict[ast.AST, str]  # the new code of each node
 
 
@@ -42,6 +46,12 @@ class Advice:
     fix: Fix | None
     places: Sequence[Operand] = ()
     why: str = ""
+
+
+def _why(reason: str, **values: object) -> str:
+    """Return the text of a reason in `reasons.toml`, in the student's language."""
+    text = _WHY[reason]
+    return translate(text, **values)
 
 
 def _make_fix(
@@ -124,20 +134,17 @@ def fix_mismatch(mismatch: DeviceMismatch, *, dtypes_differ: bool = False) -> Ad
     culprit, frame = mismatch.culprits[0], mismatch.frame
     if isinstance(culprit.holder, torch.optim.Optimizer):
         name = frame.source.segment(culprit.node)
-        why = translate(
-            "The optimizer's state stays on the device where it was created; loading it moves it "
-            "to the parameters. Better: move the network before you create the optimizer."
-        )
         before = [f"{name}.load_state_dict({name}.state_dict())"]
-        return Advice(_make_fix(frame.source, {}, frame.statement, before), why=why)
+        fix = _make_fix(frame.source, {}, frame.statement, before)
+        return Advice(fix, why=_why("optimizer state"))
     is_only_one = len({ast.dump(o.node) for o in mismatch.culprits}) == 1
     advice = None
     if is_only_one and culprit.holder is None and isinstance(culprit.node, ast.Name):
         advice = _fix_dropped_move(mismatch, culprit.text) or _fix_creation(mismatch, culprit)
     if is_only_one or all(o.text.startswith("self.") for o in mismatch.culprits):
         advice = advice or _fix_unregistered(frame, culprit)
-    one_type = translate("An operation needs all its tensors on one device and with one data type.")
-    return advice or Advice(_move(mismatch, dtypes_differ), why=one_type if dtypes_differ else "")
+    why = _why("data types differ") if dtypes_differ else ""
+    return advice or Advice(_move(mismatch, dtypes_differ), why=why)
 
 
 def _fix_dropped_move(mismatch: DeviceMismatch, name: str) -> Advice | None:
@@ -149,11 +156,7 @@ def _fix_dropped_move(mismatch: DeviceMismatch, name: str) -> Advice | None:
                 moved == name and device_argument(frame, node.value) == mismatch.target
             ):
                 call = frame.source.segment(node.value)
-                why = translate(
-                    "`{call}` returns a copy, which is not assigned; `{name}` does not change.",
-                    call=call,
-                    name=name,
-                )
+                why = _why("dropped move", call=call, name=name)
                 where = translate("line {number}", number=node.lineno)
                 edits = {node: f"{name} = {call}"}
                 return Advice(_make_fix(frame.source, edits, node, where=where), why=why)
@@ -172,21 +175,8 @@ def _fix_creation(mismatch: DeviceMismatch, culprit: Operand) -> Advice | None:
     edits = _with_keyword(frame.source, calls[0], "device", device)
     where = translate("line {number}", number=definition.lineno)
     function = frame.frame.f_code.co_name
-    if not frame.in_function:
-        why = translate(
-            "`{text}` is trained, and `{text}.to(...)` would be a copy that is not.", text=text
-        )
-    elif function == "forward":
-        why = translate(
-            "`forward` creates `{text}`, and `net.to()` moves only parameters and buffers.",
-            text=text,
-        )
-    else:
-        why = translate(
-            "`{function}` creates `{text}`, and torch creates tensors on the CPU by default.",
-            function=function,
-            text=text,
-        )
+    reason = "created in forward" if function == "forward" else "created in function"
+    why = _why(reason if frame.in_function else "trained leaf", function=function, text=text)
     return Advice(_make_fix(frame.source, edits, definition, where=where), why=why)
 
 
@@ -204,17 +194,12 @@ def _fix_unregistered(frame: CodeFrame, culprit: Operand) -> Advice | None:
         value, code = vars(owner).get(name), frame.source.segment(node.value)
         elements = value.values() if isinstance(value, dict) else value
         if isinstance(value, torch.Tensor) and value is stored:
-            why = translate(
-                "`.to()` moves parameters and buffers; it does not move a plain tensor attribute."
-            )
+            why = _why("plain attribute")
             edits = {node: f"self.register_buffer({name!r}, {code})"}
             if value.requires_grad:
                 edits = {node.value: f"{torch_nn}.Parameter({code})"}
         elif kind and isinstance(value, list | dict) and any(e is stored for e in elements):
-            why = translate(
-                "`.to()` moves registered modules and parameters; it does not search plain lists "
-                "and dicts."
-            )
+            why = _why("plain container")
             container = f"{kind}{'Dict' if isinstance(value, dict) else 'List'}"
             edits = {node.value: f"{torch_nn}.{container}({code})"}
         else:
@@ -256,8 +241,6 @@ def _expand(operand: Operand, target: torch.device) -> list[Operand]:
 def _line_before(frame: CodeFrame, operand: Operand, to: str) -> str:
     node, holder, name = operand.node, operand.holder, frame.source.segment(operand.node)
     can_assign = isinstance(node, ast.Name) and _can_assign(frame, node)
-    if operand.created or operand.inputs:
-        return ""
     if isinstance(holder, nn.Module):
         return f"{name}.to({to})" if frame.value_of(node) is not MISSING else ""
     if isinstance(holder, list | tuple | dict):
@@ -372,9 +355,7 @@ def replace_missing_device(frame: CodeFrame, text: str) -> Advice | None:
         edits = {call: f"{frame.source.segment(call.func.value)}.to({code})"}
     places = [o for o in operands(frame, frame.node) if method and o.device and not o.created][:1]
     available = ", ".join(["cpu", *(f"cuda:{i}" for i in range(min(count, 4)))])
-    why = translate(
-        "The devices that torch can use on this machine: {available}.", available=available
-    )
+    why = _why("missing device", available=available)
     return Advice(_make_fix(frame.source, edits, frame.statement), places, why)
 
 

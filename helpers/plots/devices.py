@@ -10,30 +10,19 @@ from matplotlib.patches import Rectangle
 
 from helpers.devices import Row, TensorTable
 from helpers.plots import style
-from helpers.plots.shapes import box, label, load_drawing
+from helpers.plots.shapes import box, label, show_drawing
 from helpers.plots.style import show
 from simulated_cuda.estimates import Estimate
 
 
 def draw_move() -> None:
     """Show that `y = x.to(device)` leaves two tensors, one in each memory."""
-    show(
-        load_drawing("move"),
-        "Two boxes, CPU memory and GPU memory. The name x points at the numbers 0 to 3 in CPU "
-        "memory, the name y at the numbers 0 to 3 in GPU memory. An arrow between them says that "
-        "y = x.to(device) copies 32 bytes.",
-    )
+    show_drawing("move")
 
 
 def draw_message() -> None:
     """Draw the message of a matrix product in four parts, each with its meaning."""
-    show(
-        load_drawing("message"),
-        "The message of a matrix product in four boxes, each with its meaning: the rule; torch's "
-        "name for an argument, and its device; the device of the arguments before it; the "
-        "operation. A last line lists what is not in the message: your variable, your line, and "
-        "which of the two tensors to move.",
-    )
+    show_drawing("message")
 
 
 def plot_bytes(sizes: Mapping[str, int], *, title: str, xlabel: str) -> None:

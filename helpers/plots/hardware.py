@@ -6,31 +6,18 @@ from itertools import combinations, cycle
 import torch
 
 from helpers.plots import style
-from helpers.plots.shapes import LINE_COLOR, load_drawing
+from helpers.plots.shapes import LINE_COLOR, load_drawing, show_drawing
 from helpers.plots.style import show
 
 
 def draw_computer() -> None:
     """Show the parts of a von Neumann computer and what moves between them."""
-    show(
-        load_drawing("computer"),
-        "Diagram. The processor contains a control unit with the program counter, an ALU that sets "
-        "the flags N and Z, and registers. Next to it are one memory, with the program in its "
-        "first cells and the data after it, and input and output devices. Instructions go from "
-        "memory to the control unit, which tells ALU and registers what to do; flags go back to "
-        "it; numbers go both ways between memory, registers and ALU, and from "
-        "the registers to the output.",
-    )
+    show_drawing("computer")
 
 
 def draw_processors() -> None:
     """Show a CPU's few large cores next to a GPU's many small ones; not to scale."""
-    show(
-        load_drawing("processors"),
-        "Two sketches, not to scale. The CPU has four large cores, each with a large control unit, "
-        "a few lanes and a large cache. The GPU has five rows; in each, one small control unit and "
-        "a thin strip of cache serve sixteen small lanes. Both are connected to memory.",
-    )
+    show_drawing("processors")
 
 
 def draw_cubes(cubes: Mapping[str, torch.Tensor], *, title: str) -> None:
@@ -59,21 +46,12 @@ def draw_cubes(cubes: Mapping[str, torch.Tensor], *, title: str) -> None:
 
 def draw_matrix_product() -> None:
     """Animate which numbers of `x` (rows, inner) and `w` (inner, columns) a cell needs."""
-    frames = [load_drawing("matrix_product") for _ in range(5)]
+    frames, alts = zip(*(load_drawing("matrix_product") for _ in range(5)), strict=True)
     for term, frame in enumerate(frames[1:4]):
         boxes = frame.axes[0].patches  # those of x, row after row, and then those of w
         for number in (3 + term, 15 + 5 * term):
             boxes[number].set_facecolor(style.OTHER_COLORS[1])
-    show(
-        frames,
-        "Three grids: x with {rows} rows and {inner} columns, w with {inner} rows and "
-        "{columns} columns, and their product with {rows} rows and {columns} columns. One cell "
-        "of the product is highlighted; so are the row of x to its left and the column of w "
-        "above it. Their numbers are multiplied one pair after the other.",
-        rows=4,
-        inner=3,
-        columns=5,
-    )
+    show(frames, alts[0], rows=4, inner=3, columns=5)
 
 
 def plot_times(values: Mapping[str, float], *, title: str, unit: str = "ms") -> None:

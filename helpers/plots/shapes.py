@@ -37,10 +37,17 @@ def arrow(
 _SHAPES = {"box": box, "arrow": arrow, "label": label, "text": Axes.text, "line": Axes.plot}
 
 
-def load_drawing(name: str) -> Figure:
-    """Draw `drawings/NAME.json`: panels with shapes, each `[kind, arguments, options]`.
+def show_drawing(name: str, **values: object) -> None:
+    """Show a drawing; `{name}` in its alternative text is replaced by the values."""
+    figure, alt = load_drawing(name)
+    style.show(figure, alt, **values)
 
-    An option may be the name of a color in `style.py`.
+
+def load_drawing(name: str) -> tuple[Figure, str]:
+    """Draw `drawings/NAME.json`; return the figure and its alternative text.
+
+    A drawing has panels with shapes, each `[kind, arguments, options]`. An option may be the name
+    of a color in `style.py`.
     """
     path = Path(__file__).parent / "drawings" / f"{name}.json"
     drawing = json.loads(path.read_text(encoding="utf-8"))
@@ -56,4 +63,4 @@ def load_drawing(name: str) -> Figure:
             _SHAPES[kind](axis, *arguments, **named)
         axis.set(**panel["axes"])
         axis.title.set_fontsize(10)
-    return figure
+    return figure, drawing["alt"]

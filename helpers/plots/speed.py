@@ -71,7 +71,7 @@ def plot_curves(curves: Sequence[Curve], size_label: str, *, unit: str = "") -> 
         color, mark = (CPU_COLOR, "o") if curve.kind == "cpu" else (GPU_COLOR, "s")
         axis.plot(curve.sizes, microseconds, marker=mark, color=color, label=curve.origin)
     axis.set_xscale("log", base=2)
-    _use_plain_log_scale(axis.yaxis)
+    use_plain_log_scale(axis.yaxis)
     ticks = sorted({size for curve in curves for size in curve.sizes})
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.xaxis.set_minor_locator(NullLocator())
@@ -99,7 +99,7 @@ def plot_curves(curves: Sequence[Curve], size_label: str, *, unit: str = "") -> 
     return figure
 
 
-def _use_plain_log_scale(axis: Axis, marks: tuple[int, ...] = (1, 2, 5)) -> None:
+def use_plain_log_scale(axis: Axis, marks: tuple[int, ...] = (1, 2, 5)) -> None:
     """Make an axis logarithmic with ticks at `marks` times powers of ten, as plain numbers."""
     getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
     axis.set_major_locator(LogLocator(subs=marks))
@@ -124,7 +124,7 @@ def plot_timings(single: float, naive: Sequence[float], proper: Measurement) -> 
     axis.axhline(1e3 * proper.median, color=green, label="timing.measure: median, quartiles")
     all_times = [single, *naive, proper.median]
     if max(all_times) > 8 * min(all_times):
-        _use_plain_log_scale(axis.yaxis)
+        use_plain_log_scale(axis.yaxis)
     else:
         axis.set_ylim(0, 1.08 * max(all_times) * 1e3)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -238,7 +238,7 @@ def plot_panels(
         axis.set_title(name, fontsize=10)
         axis.set_xlabel(labels[0])
         axis.legend(fontsize=8)
-    _use_plain_log_scale(figure.axes[0].yaxis, ticks)
+    use_plain_log_scale(figure.axes[0].yaxis, ticks)
     figure.axes[0].set_ylabel(labels[1])
     figure.suptitle(title, fontsize=11)
     figure.supxlabel(source, fontsize=8)

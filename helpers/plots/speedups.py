@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from helpers.plots.speed import use_plain_log_scale
 from helpers.plots.style import OTHER_COLORS, annotate, new_figure
 from helpers.speedups import Speedup
 
@@ -52,14 +53,10 @@ def _draw_panel(axis: Axes, speedups: Sequence[Speedup], title: str) -> None:
     axis.set_yticks(range(len(speedups)), names, fontsize=8)
     axis.invert_yaxis()
     axis.axvline(1, color="black", linewidth=0.8)
-    axis.set_xscale("log")
+    use_plain_log_scale(axis.xaxis)
     low = min(0.8, *(speedup.low for speedup in speedups))
     high = max(speedup.high for speedup in speedups)
     axis.set_xlim(low * 0.9, high * (high / low) ** 0.45)
-    all_ticks = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)
-    ticks = [tick for tick in all_ticks if low * 0.9 <= tick <= high * 1.2]
-    axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axis.minorticks_off()
     axis.grid(axis="y", visible=False)
     axis.set_xlabel("speed-up (gray: no gain)", fontsize=8)
     axis.set_title(title, fontsize=9)

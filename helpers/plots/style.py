@@ -19,8 +19,6 @@ from helpers.language import translate
 # The palette of Okabe and Ito (2008), made for readers with any kind of color vision, without its
 # yellow. The last two are too light for lines on white: use them for areas.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
-# Vermilion, dark enough for small text on a light background.
-DARK_RED = "#B34F00"
 
 # One color per device in every figure of the course: for lines and bars, and for areas such as the
 # memory in a diagram.

@@ -6,8 +6,10 @@ A program has one instruction per line, `label:` before it, `; comment` after it
 import difflib
 import operator
 import re
-from collections.abc import Callable, Collection, Mapping
+import tomllib
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from helpers.language import translate
 from helpers.tables import Table, TableDisplay
@@ -22,25 +24,38 @@ BITS = 64  # a register holds -2**63 to 2**63 - 1
 _NAME = r"[A-Za-z_]\w*"
 
 
+def _count(count: Number) -> Number:
+    if not 0 <= count < BITS:
+        raise ValueError(f"cannot shift by {count}")
+    return count
+
+
+# What instructions compute, in addition to the functions of `operator`.
+_FUNCTIONS: dict[str, Callable[..., Number]] = {
+    "set": lambda old, new: new,
+    "shift_left": lambda a, count: a << _count(count),
+    "shift_right": lambda a, count: a >> _count(count),
+    "relu": lambda a: max(a, 0),
+    "add_product": lambda a, b, c: a + b * c,
+}
+
+
 @dataclass(frozen=True)
 class Opcode:
-    """One kind of instruction."""
+    """One kind of instruction: a row of `instructions.toml`, which explains the columns."""
 
-    name: str  # in a program, such as "LOAD"
-    category: str  # one of `CATEGORIES`
-    # "register", "value" (a number or a register), "address" (a name such as x or x[I]) or "label"
-    # (a position in the program).
-    operands: tuple[str, ...]
+    name: str
+    category: str
+    operands: Sequence[str]
     meaning: str
-    # The new value of the first operand, computed from the values of all operands.
-    compute: Callable[..., Number] | None = None
-    # For a conditional jump, the flag it tests and the value that makes it jump.
-    condition: tuple[str, bool] | None = None
+    cycles: int
+    compute: str = ""
+    condition: Sequence[str | bool] = ()
 
     @property
-    def cycles(self) -> int:
-        """The time that it takes. Memory is slower than the ALU; the ratio of 4 is a choice."""
-        return 4 if self.name in ("LOAD", "STORE", "OUT") else 1
+    def function(self) -> Callable[..., Number]:
+        """What it computes; raises ValueError for a shift by an invalid count."""
+        return _FUNCTIONS.get(self.compute) or getattr(operator, self.compute)
 
     @property
     def form(self) -> str:
@@ -48,44 +63,8 @@ class Opcode:
         return f"{self.name} {', '.join(self.operands)}".strip()
 
 
-def _count(count: Number) -> Number:
-    if not 0 <= count < BITS:
-        raise ValueError(f"cannot shift by {count}")
-    return count
-
-
-def _add_product(a: Number, b: Number, c: Number) -> Number:
-    return a + b * c
-
-
-_REGISTER, _VALUE, _LABEL = ("register",), ("register", "value"), ("label",)
-_ALL_OPCODES = (
-    Opcode("LOAD", "data movement", ("register", "address"), "copy a memory cell to the register"),
-    Opcode("STORE", "data movement", ("register", "address"), "copy the register to a memory cell"),
-    Opcode("SET", "data movement", _VALUE, "copy the value to the register", lambda old, new: new),
-    Opcode("ADD", "arithmetic", _VALUE, "add the value to the register", operator.add),
-    Opcode("SUB", "arithmetic", _VALUE, "subtract the value from the register", operator.sub),
-    Opcode("MUL", "arithmetic", _VALUE, "multiply the register by the value", operator.mul),
-    Opcode("DIV", "arithmetic", _VALUE, "divide by the value and round down", operator.floordiv),
-    Opcode("MOD", "arithmetic", _VALUE, "remainder of that division", operator.mod),
-    Opcode("CMP", "arithmetic", _VALUE, "compare: SUB that only sets the flags", operator.sub),
-    Opcode("AND", "logic", _VALUE, "1 where both bits are 1", operator.and_),
-    Opcode("OR", "logic", _VALUE, "1 where at least one bit is 1", operator.or_),
-    Opcode("XOR", "logic", _VALUE, "1 where the bits differ", operator.xor),
-    Opcode("NOT", "logic", _REGISTER, "flip every bit", operator.invert),
-    Opcode("SHL", "logic", _VALUE, "shift the bits to the left", lambda a, n: a << _count(n)),
-    Opcode("SHR", "logic", _VALUE, "shift the bits to the right", lambda a, n: a >> _count(n)),
-    Opcode("JUMP", "control flow", _LABEL, "continue at the label"),
-    Opcode("JN", "control flow", _LABEL, "jump if negative: flag N is 1", None, ("N", True)),
-    Opcode("JNN", "control flow", _LABEL, "jump if not negative: flag N is 0", None, ("N", False)),
-    Opcode("JZ", "control flow", _LABEL, "jump if zero: flag Z is 1", None, ("Z", True)),
-    Opcode("JNZ", "control flow", _LABEL, "jump if not zero: flag Z is 0", None, ("Z", False)),
-    Opcode("HALT", "control flow", (), "stop"),
-    Opcode("OUT", "input/output", _REGISTER, "send the register to the screen"),
-    Opcode("RELU", "special", _REGISTER, "replace a negative number with 0", lambda a: max(a, 0)),
-    Opcode("MAC", "special", (*_VALUE, "value"), "add value * value to the register", _add_product),
-)
-OPCODES = {opcode.name: opcode for opcode in _ALL_OPCODES}
+_TABLE = Path(__file__).with_name("instructions.toml").read_text(encoding="utf-8")
+OPCODES = {row["name"]: Opcode(**row) for row in tomllib.loads(_TABLE)["instructions"]}
 SPECIAL = tuple(name for name, opcode in OPCODES.items() if opcode.category == "special")
 
 

@@ -100,7 +100,7 @@ class Lane:
         """Execute `instruction` and advance the counter; return the memory cell used, if any."""
         opcode, operands = instruction.opcode, instruction.operands
         self.counter += 1
-        if opcode.compute is not None:
+        if opcode.compute:
             self._compute(instruction)
         elif opcode.name in ("LOAD", "STORE"):
             cell = self._cell(instruction, operands[1])
@@ -121,7 +121,7 @@ class Lane:
         opcode, text = instruction.opcode, f"`{instruction.text}`"
         values = [self.registers.get(operand, operand) for operand in instruction.operands]
         try:
-            result = opcode.compute(*values)
+            result = opcode.function(*values)
         except (ZeroDivisionError, TypeError, ValueError) as error:
             shown = [format_number(value) for value in values]
             problems = {
@@ -140,8 +140,8 @@ class Lane:
         if opcode.name != "CMP":
             self.registers[instruction.operands[0]] = result
 
-    def _jumps(self, condition: tuple[str, bool] | None) -> bool:
-        return condition is None or self.flags[condition[0]] == condition[1]
+    def _jumps(self, condition: Sequence[str | bool]) -> bool:
+        return not condition or self.flags[condition[0]] == condition[1]
 
     def _cell(self, instruction: Instruction, address: Address) -> int:
         if address.index is None:
@@ -163,7 +163,7 @@ class Lane:
             return translate("the computer stops")
         if opcode.category == "control flow":
             jump, stay = translate("jump to cell {cell}", cell=operands[0]), translate("no jump")
-            if opcode.condition is None:
+            if not opcode.condition:
                 return jump
             flag, found = opcode.condition[0], jump if self._jumps(opcode.condition) else stay
             value = int(self.flags[flag])

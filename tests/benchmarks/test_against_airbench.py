@@ -5,8 +5,7 @@ from pathlib import Path
 import torch
 
 from benchmarks import against_airbench as benchmark
-from helpers import synthetic_images
-from helpers.cifar10 import Dataset, Images
+from helpers.cifar10 import Dataset, synthetic_images
 
 # The parts of airbench's script that the benchmark uses.
 SCRIPT = """
@@ -34,7 +33,7 @@ if __name__ == "__main__":
 
 
 def test_script_finds_the_datasets_images_in_its_download_folder():
-    train, test = (Images(*split) for split in synthetic_images.generate(20, 10))
+    train, test = synthetic_images.generate(20, 10)
     dataset = Dataset("drawn", synthetic_images.CLASSES, train, test, "made up", synthetic=True)
     before = Path.cwd()
     with benchmark._images_for_airbench(dataset):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import simulated_cuda
-from helpers import synthetic_images
+from helpers.cifar10 import synthetic_images
 from helpers.fast_cifar10 import augmentation, training
 from helpers.fast_cifar10.augmentation import augment, augmented_views, batches, on_device
 from helpers.fast_cifar10.network import FastNet, whitening_filters

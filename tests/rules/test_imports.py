@@ -16,7 +16,7 @@ HEAVY = {
     "torchvision",
 }  # fmt: skip
 LIGHT = (
-    "helpers, helpers.lesson, helpers.devices, helpers.synthetic_images, helpers.cifar10, "
+    "helpers, helpers.lesson, helpers.devices, helpers.cifar10, "
     "helpers.evaluation, helpers.loaders, helpers.networks, helpers.training, simulated_cuda"
 )
 NEVER_INSTALLED = {"tests", "tools", "benchmarks"}

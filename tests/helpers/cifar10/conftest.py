@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from helpers import cifar10, synthetic_images
+from helpers import cifar10
+from helpers.cifar10 import synthetic_images
 
 
 @pytest.fixture(autouse=True)

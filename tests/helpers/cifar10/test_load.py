@@ -9,8 +9,7 @@ import pytest
 import torch
 from torchvision.datasets import CIFAR10
 
-from helpers import synthetic_images
-from helpers.cifar10 import DataError, download, load
+from helpers.cifar10 import DataError, download, load, synthetic_images
 from helpers.cifar10.dataset import OFFICIAL_ARCHIVE, OFFICIAL_BATCHES
 from helpers.cifar10.download import File
 

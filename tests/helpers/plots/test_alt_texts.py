@@ -39,7 +39,7 @@ DRAWINGS = sorted((Path(shapes.__file__).parent / "drawings").glob("*.json"))
 
 @pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
 def test_all_text_of_a_drawing_is_inside_the_figure(path):
-    figure = shapes.load_drawing(path.stem)
+    figure, _ = shapes.load_drawing(path.stem)
     figure.canvas.draw()
     texts = [text for axis in figure.axes for text in axis.texts]
     assert texts

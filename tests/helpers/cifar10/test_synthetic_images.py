@@ -4,7 +4,7 @@ import hashlib
 
 import torch
 
-from helpers.synthetic_images import CLASSES, generate
+from helpers.cifar10.synthetic_images import CLASSES, generate
 
 
 def test_the_images_are_the_same_on_every_machine():

@@ -14,11 +14,11 @@ import hashlib
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+
+from helpers.cifar10.dataset import Images
 
 _CHUNK = 128  # arrays of half a megabyte fit in a core's cache
 _DRAWS = 24  # random numbers per image, not counting the noise
@@ -30,14 +30,7 @@ _COSINES = np.array([round(4096 * math.cos(a)) / 4096 for a in _ANGLES], np.floa
 _SINES = np.array([round(4096 * math.sin(a)) / 4096 for a in _ANGLES], np.float32)
 
 
-class Split(NamedTuple):
-    """Images, uint8 `(N, 3, 32, 32)`, and their labels, int64 `(N,)`."""
-
-    images: Tensor
-    labels: Tensor
-
-
-def generate(train: int = 50_000, test: int = 10_000, seed: int = 0) -> tuple[Split, Split]:
+def generate(train: int = 50_000, test: int = 10_000, seed: int = 0) -> tuple[Images, Images]:
     """Draw `train` training images and `test` test images, each in random order.
 
     If a count is divisible by ten, all classes have the same number of these images.
@@ -50,7 +43,7 @@ def version() -> str:
     return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 
-def _draw(count: int, name: str) -> Split:
+def _draw(count: int, name: str) -> Images:
     order = np.frombuffer(_bytes(f"{name} order", 8 * count), "<u8")
     labels = np.argsort(order, kind="stable") % len(CLASSES)
     numbers = np.frombuffer(_bytes(f"{name} numbers", 2 * count * _DRAWS), "<u2")
@@ -64,7 +57,7 @@ def _draw(count: int, name: str) -> Split:
         for start in range(0, len(members), _CHUNK):
             chunk = members[start : start + _CHUNK]
             images[chunk] = _paint(numbers[chunk], windows, distance, color)
-    return Split(torch.from_numpy(images), torch.from_numpy(labels.astype(np.int64)))
+    return Images(torch.from_numpy(images), torch.from_numpy(labels.astype(np.int64)))
 
 
 def _paint(
