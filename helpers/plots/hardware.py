@@ -62,7 +62,6 @@ def plot_times(values: Mapping[str, float], *, title: str, unit: str = "ms") -> 
         axis.plot(value, name, "o", markersize=9, color=style.device_color(name))
         style.annotate(axis, f"{texts[name]} {unit}", value, name, 9, fontsize=9)
     axis.set_xscale("log")
-    axis.xaxis.set_major_formatter("{x:,.10g}")
     axis.set_xlim(min(values.values()) / 3, max(values.values()) * 8)
     axis.set(xlabel=f"time in {unit} (log scale)", ylim=(len(values) - 0.5, -0.5))
     figure.suptitle(title, fontsize=11)
