@@ -21,10 +21,7 @@ _ORANGE, _PALE_ORANGE = "#a84300", "#fff6ec"
 
 
 class CheckFailed(Exception):
-    """Raised after a wrong answer, so that "Run All" stops at this cell.
-
-    A notebook shows it as a single line, because the box above has the details.
-    """
+    """Raised after a wrong answer: "Run All" stops, and a notebook shows a single line."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

@@ -18,21 +18,13 @@ from helpers.checks.plain import PlainTensor, describe, one_line, plain
 from helpers.checks.sandbox import InputCalled, PrintedText, restore_settings, sandbox
 from helpers.explain import explanation_of, student_frames
 from helpers.language import translate
+from simulated_cuda.waits import Copy
 
 
 class Case(dict):
     """One input of a check, as plain data: `case.lr` is `case["lr"]`."""
 
     __getattr__ = dict.__getitem__
-
-
-@dataclass(frozen=True)
-class Copy:
-    """A copy of a tensor between devices: its size in bytes, its source and its target."""
-
-    bytes: int
-    source: str
-    target: str
 
 
 @dataclass(frozen=True)
@@ -144,8 +136,8 @@ class Collector(ExitStack):
                     facts.error = self._describe_error(error)
                     facts.stopped = {OutOfTime: "time", OutOfMemory: "memory"}.get(type(error), "")
             facts.value = plain(facts.result, {id(leaf) for leaf in tree_leaves([args, kwargs])})
-            facts.copies = [Copy(c.bytes, c.source, c.target) for c in watch.copies]
-            facts.waits, facts.calls = sum(wait.reads for wait in watch.waits), watch.calls
+            facts.copies, facts.calls = watch.copies, watch.calls
+            facts.waits = sum(wait.reads for wait in watch.waits)
         facts.shadowed = _find_shadowed(function)
         if facts.error is not None:
             raise CallFailed(facts)

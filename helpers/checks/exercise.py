@@ -28,6 +28,8 @@ from helpers.language import section_title, translate
 # A row's predicate returns a true value if its mistake was made; a dictionary has values for the
 # hint's placeholders. A row may also be `True`.
 Predicate = Callable[[Facts], Any]
+# Runs a collector for a case, here or in another process.
+RunCollector = Callable[[Callable[..., Facts], Case], Facts]
 
 
 class Draw(random.Random):
@@ -38,11 +40,7 @@ class Draw(random.Random):
         self.generator = torch.Generator().manual_seed(seed)
         # One or two GPUs, followed by the CPU.
         self.devices = [f"cuda:{i}" for i in range(min(gpus, 2))] + ["cpu"]
-
-    @property
-    def device(self) -> str:
-        """The first GPU."""
-        return self.devices[0]
+        self.device = self.devices[0]
 
     def normal(self, *shape: int, dtype: torch.dtype = torch.float32, **kind: Any) -> PlainTensor:
         """Return random normal numbers; `kind` may have `device` and `requires_grad`."""
@@ -87,9 +85,7 @@ STANDARD: dict[str, Predicate] = {
     "dtype-changed": lambda f: (
         f.value.dtype != f.right.dtype and {"before": f.right.dtype, "after": f.value.dtype}
     ),
-    "input-changed": lambda f: any(
-        not is_equal(f.case[name], value) for name, value in f.arguments.items()
-    ),
+    "input-changed": lambda f: any(not is_equal(f.case[n], x) for n, x in f.arguments.items()),
 }
 # The same, but tried after its own costs.
 STANDARD_COSTS: dict[str, Predicate] = {
@@ -136,16 +132,14 @@ class Exercise:
 
     def row_ids(self) -> set[str]:
         """Return the ids of the hints that a row or a question of the engine leads to."""
-        ids = {id for name in _TABLES for id in self._table(name)}
-        ids |= {*getattr(self._module, "questions", [])}
-        return ids | {getattr(self._module, "returns", [""])[0]} - {""}
+        ids = {id for name in (*_TABLES, "questions") for id in self._table(name)}
+        return ids | {*[*self._table("returns")][:1]}
 
     def _table(self, name: str) -> dict[str, Predicate]:
         return getattr(self._module, name, {})
 
     def _standard(self, rows: dict[str, Predicate]) -> dict[str, Predicate]:
-        questions = getattr(self._module, "questions", [])
-        return {id: row for id, row in rows.items() if id in questions}
+        return {id: row for id, row in rows.items() if id in self._table("questions")}
 
     def __call__(self, *answers: Any) -> None:
         """Show the result of `check` in a box; raise CheckFailed if an answer is wrong."""
@@ -166,16 +160,11 @@ class Exercise:
         with Collector(named, self.seconds) as collector:
             return self.run(collector.collect, seed, collector.gpus)
 
-    def run(
-        self,
-        collect: Callable[[Callable[..., Facts], Case], Facts],
-        seed: int | None = None,
-        gpus: int = 2,
-    ) -> Verdict:
+    def run(self, collect: RunCollector, seed: int | None = None, gpus: int = 2) -> Verdict:
         """Judge the facts of each case, up to the first mistake.
 
-        `collect` runs the exercise's collector for a case, here or in another process, on a machine
-        with this many GPUs. `seed` is that of the cases; random if None.
+        The collector runs on a machine with this many GPUs. `seed` is that of the cases; random if
+        None.
         """
         seed = secrets.randbits(32) if seed is None else seed
         facts = Facts()

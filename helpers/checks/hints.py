@@ -39,8 +39,7 @@ def read_hints(text: str, section: str = "") -> dict[str, Hint]:
             -> Where to look.
             see: The section of the lesson, if it is not the one that the exercise names
 
-    Raises:
-        ValueError: a hint does not say where to look.
+    Raises ValueError if a hint does not say where to look.
     """
     hints = {}
     parts = _ENTRY.split(textwrap.dedent(text).strip())[1:]
@@ -55,64 +54,58 @@ def read_hints(text: str, section: str = "") -> dict[str, Hint]:
 
 # `{name}` is the name of the student's function.
 GENERAL = read_hints("""
-    not-written: `{name}` is not written yet.
-        -> Replace the line that raises NotImplementedError with your code. Run that cell, then this
-        one.
-    not-callable: `{name}` should be a function, but it is {what}.
-        -> Does another cell assign something else to this name? Run the cell that defines it again.
-    name-shadowed: Your notebook has reassigned `{hidden}`: it is now {what}.
-        -> A line such as `{hidden} = ...` replaced it. Use another name in that line, restart the
-        kernel, and run the cells from the top.
-    device-error: `{name}` raises a device error. {explained}
-        -> Print the device of each tensor in that line. Which of them can you move?
-    raised: `{name}` raises {error}.{where}
-        -> Call it yourself in a new cell with small tensors: the traceback shows the line.
-    wrong-arguments: `{name}` cannot be called with the arguments of the exercise: {error}.
-        -> Compare the first line of your function with the one that was given.
-    takes-too-long: `{name}` was stopped after {seconds:g} seconds.
-        -> Is there a loop whose condition never becomes false, or one that does far more work than
-        it needs to?
-    too-much-memory: `{name}` needs more memory than is available.
-        -> Look for a tensor or a list that is larger than the exercise needs, or that grows in a
-        loop.
-    ends-the-program: `{name}` exits the program instead of returning a result.
-        -> A function passes its result back with `return`; `exit()` ends Python itself.
-    asks-for-input: `{name}` calls `input()`, which waits for keyboard input.
-        -> Use the function's arguments instead: they contain all the data it needs.
-    too-deep: `{name}` calls itself endlessly.
-        -> Which call should be the last one, and what does it do instead of calling itself again?
-    no-result: `{name}` returns None.
-        -> A function returns None unless it ends with `return` and a value.
-    unusable-result: The check could not use the value that `{name}` returns: {error}.
-        -> Compare what it returns with what the exercise asks for: how many values, and of which
-        type?
-    not-a-number: `{name}` returns {what}, but it should return a plain Python number.
-        -> A tensor with one number is still a tensor on its device. Which method returns the
-        number?
-    not-an-int: `{name}` returns {what}, but it should return an int.
-        -> The result has no fractions. Does your function contain a division with `/`?
-    result-elsewhere: The input is on {given}, but the result of `{name}` is on {found}.
-        -> The result should be on the input's device, whichever that is. How can your code find
-        out?
-    copied: `{name}` copies {bytes} bytes between devices.
-        -> Tensors can be created where they are needed. Which call creates them, and where?
-    input-changed: After the call, an argument of `{name}` has changed.
-        -> Which line writes to it? `+=`, `sort()`, assignments to elements, and operations whose
-        names end in an underscore work in place.
-    net-moved: After `{name}`, the network is on {found}. It was on {given} and should stay there.
-        -> A network moves in place, for all code that uses it. What can you move instead?
-    gradients-left-off: After the call, torch no longer tracks gradients: nothing can be trained.
-        -> A setting stays until it is changed back. Which block turns gradients off only for its
-        lines?
-    tracks-gradients: Gradients were tracked during the evaluation of the network.
-        -> Which block turns gradient tracking off, and is the call to the network inside it?
-    training-mode: During the evaluation, the network was in training mode, so its dropout was on.
-        -> Which method switches to evaluation mode, and where does that line have to be?
-    mode-not-restored: `net.training` was {before} before the call and is {after} after it.
-        -> The caller may go on training. `net.training` is the mode at the start: do you restore
-        it?
-    many-fetches: For {batches} batches, you read from the GPU {fetched} times; once is enough.
-        -> Which line in your loop turns a tensor into a Python number, or copies it to the CPU?
-        `bincount` and `x[mask]` read from the GPU too. The sum can stay on the device of the
-        predictions.
+not-written: `{name}` is not written yet.
+    -> Replace the line that raises NotImplementedError with your code. Run that cell, then this
+    one.
+not-callable: `{name}` should be a function, but it is {what}.
+    -> Does another cell assign something else to this name? Run the cell that defines it again.
+name-shadowed: Your notebook has reassigned `{hidden}`: it is now {what}.
+    -> A line such as `{hidden} = ...` replaced it. Use another name in that line, restart the
+    kernel, and run the cells from the top.
+device-error: `{name}` raises a device error. {explained}
+    -> Print the device of each tensor in that line. Which of them can you move?
+raised: `{name}` raises {error}.{where}
+    -> Call it yourself in a new cell with small tensors: the traceback shows the line.
+wrong-arguments: `{name}` cannot be called with the arguments of the exercise: {error}.
+    -> Compare the first line of your function with the one that was given.
+takes-too-long: `{name}` was stopped after {seconds:g} seconds.
+    -> Is there a loop whose condition never becomes false, or one that does far more work than it
+    needs to?
+too-much-memory: `{name}` needs more memory than is available.
+    -> Look for a tensor or a list that is larger than the exercise needs, or that grows in a loop.
+ends-the-program: `{name}` exits the program instead of returning a result.
+    -> A function passes its result back with `return`; `exit()` ends Python itself.
+asks-for-input: `{name}` calls `input()`, which waits for keyboard input.
+    -> Use the function's arguments instead: they contain all the data it needs.
+too-deep: `{name}` calls itself endlessly.
+    -> Which call should be the last one, and what does it do instead of calling itself again?
+no-result: `{name}` returns None.
+    -> A function returns None unless it ends with `return` and a value.
+unusable-result: The check could not use the value that `{name}` returns: {error}.
+    -> Compare what it returns with what the exercise asks for: how many values, and of which type?
+not-a-number: `{name}` returns {what}, but it should return a plain Python number.
+    -> A tensor with one number is still a tensor on its device. Which method returns the number?
+not-an-int: `{name}` returns {what}, but it should return an int.
+    -> The result has no fractions. Does your function contain a division with `/`?
+result-elsewhere: The input is on {given}, but the result of `{name}` is on {found}.
+    -> The result should be on the input's device, whichever that is. How can your code find out?
+copied: `{name}` copies {bytes} bytes between devices.
+    -> Tensors can be created where they are needed. Which call creates them, and where?
+input-changed: After the call, an argument of `{name}` has changed.
+    -> Which line writes to it? `+=`, `sort()`, assignments to elements, and operations whose names
+    end in an underscore work in place.
+net-moved: After `{name}`, the network is on {found}. It was on {given} and should stay there.
+    -> A network moves in place, for all code that uses it. What can you move instead?
+gradients-left-off: After the call, torch no longer tracks gradients: nothing can be trained.
+    -> A setting stays until it is changed back. Which block turns gradients off only for its lines?
+tracks-gradients: Gradients were tracked during the evaluation of the network.
+    -> Which block turns gradient tracking off, and is the call to the network inside it?
+training-mode: During the evaluation, the network was in training mode, so its dropout was on.
+    -> Which method switches to evaluation mode, and where does that line have to be?
+mode-not-restored: `net.training` was {before} before the call and is {after} after it.
+    -> The caller may go on training. `net.training` is the mode at the start: do you restore it?
+many-fetches: For {batches} batches, you read from the GPU {fetched} times; once is enough.
+    -> Which line in your loop turns a tensor into a Python number, or copies it to the CPU?
+    `bincount` and `x[mask]` read from the GPU too. The sum can stay on the device of the
+    predictions.
 """)

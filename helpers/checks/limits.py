@@ -71,11 +71,7 @@ class CodeLimits:
         self._used = 0.0
 
     def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Return `function(*args, **kwargs)`.
-
-        Raises:
-            OutOfTime, OutOfMemory: the function exceeded a limit and was stopped.
-        """
+        """Return `function(*args, **kwargs)`; raise OutOfTime or OutOfMemory if it is stopped."""
         on_main = threading.current_thread() is threading.main_thread()
         if not on_main or not hasattr(signal, "setitimer"):
             return function(*args, **kwargs)
@@ -130,10 +126,7 @@ class CodeLimits:
 
 
 def thread_seconds() -> float:
-    """Return the time of a clock that stops while this thread waits for a processor, in seconds.
-
-    Only differences between two calls are meaningful.
-    """
+    """Return the seconds on a clock that stops while this thread waits for a processor."""
     try:
         waits = Path("/proc/thread-self/schedstat").read_text()
         # The second field is the time spent waiting on a run queue, in nanoseconds.

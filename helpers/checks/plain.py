@@ -62,6 +62,11 @@ class PlainModule:
         return sorted({tensor.device for tensor in self.parameters.values()})
 
     @property
+    def is_frozen(self) -> bool:
+        """Whether a parameter does not require a gradient."""
+        return not all(tensor.requires_grad for tensor in self.parameters.values())
+
+    @property
     def weights(self) -> list[Tensor]:
         """The values of the parameters, on the CPU."""
         return [tensor.values for tensor in self.parameters.values()]
@@ -125,15 +130,12 @@ def is_equal(first: Any, second: Any, close: Callable[[Any, Any], bool] | None =
         if first.dtype != second.dtype or values[0].shape != values[1].shape or len(devices) > 1:
             return False
         return (close or partial(torch.allclose, rtol=0, atol=0, equal_nan=True))(*values)
-    if isinstance(first, PlainModule) and isinstance(second, PlainModule):
-        return is_equal(vars(first), vars(second), close)
+    for kind, entries_of in ((PlainModule, vars), (list | tuple, lambda x: dict(enumerate(x)))):
+        if isinstance(first, kind) and isinstance(second, kind):
+            first, second = entries_of(first), entries_of(second)
     if isinstance(first, dict) and isinstance(second, dict):
         return first.keys() == second.keys() and all(
             is_equal(value, second[key], close) for key, value in first.items()
-        )
-    if isinstance(first, list | tuple) and isinstance(second, list | tuple):
-        return len(first) == len(second) and all(
-            is_equal(*pair, close) for pair in zip(first, second, strict=True)
         )
     if close is not None and is_number(first) and is_number(second):
         return close(first, second)
@@ -167,11 +169,6 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def is_int(value: Any) -> bool:
-    """Return whether a value is a Python int, but not a bool."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def is_tensor(value: Any) -> bool:
     """Return whether a value was a tensor."""
     return isinstance(value, PlainTensor) and value.kind == "tensor"
@@ -203,7 +200,7 @@ def describe(value: Any) -> str:
         kind = "ndarray"
     if isinstance(value, PlainModule):
         kind = value.name
-    if isinstance(value, Tensor) or (isinstance(value, PlainTensor) and value.kind == "tensor"):
+    if isinstance(value, Tensor) or is_tensor(value):
         shape, dtype = tuple(value.shape), value.dtype
         return translate("a tensor of shape {shape} and type {dtype}", shape=shape, dtype=dtype)
     if isinstance(value, list | tuple | set):

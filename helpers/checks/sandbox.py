@@ -8,9 +8,9 @@ import builtins
 import io
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
-from typing import Any
+from unittest.mock import Mock, patch
 
 import torch
 from IPython.core.getipython import get_ipython
@@ -38,35 +38,27 @@ def sandbox(printed: PrintedText) -> Iterator[None]:
     Calls to `input` and `exit` raise `InputCalled` and `SystemExit`. The block's printed text goes
     to `printed`.
     """
-    replaced = [(builtins, "input", _raise(InputCalled)), (os, "_exit", _raise(SystemExit))]
+    stop = Mock(side_effect=SystemExit)
+    replaced = [(builtins, "input", Mock(side_effect=InputCalled)), (os, "_exit", stop)]
     shell = get_ipython()
     if shell is not None:
         # In a notebook, `exit` calls `ask_exit`, which shuts down the kernel.
-        replaced += [(shell, "ask_exit", _raise(SystemExit))]
+        replaced += [(shell, "ask_exit", stop)]
         replaced += [(shell.display_pub, "publish", lambda *args, **kwargs: None)]
     with ExitStack() as stack:
         for owner, name, value in replaced:
-            stack.callback(setattr, owner, name, getattr(owner, name))
-            setattr(owner, name, value)
+            stack.enter_context(patch.object(owner, name, value))
         stack.enter_context(restore_settings())
         stack.enter_context(redirect_stdout(printed))
         stack.enter_context(redirect_stderr(printed))
         yield
 
 
-def _raise(error_type: type[BaseException]) -> Callable[..., None]:
-    """Return a function that raises this error, whatever its arguments are."""
-
-    def raise_error(*args: Any, **kwargs: Any) -> None:
-        raise error_type
-
-    return raise_error
-
-
 # Functions that return a setting, and those that set it.
 _SETTINGS = [
     (torch.get_default_dtype, torch.set_default_dtype),
     (torch.get_num_threads, torch.set_num_threads),
+    (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
     (torch.is_grad_enabled, torch.set_grad_enabled),
     (torch.get_rng_state, torch.set_rng_state),
     (random.getstate, random.setstate),

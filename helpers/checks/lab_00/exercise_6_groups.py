@@ -27,12 +27,10 @@ def right(case):
     return count_cycles([sorted(case.x)[:4], sorted(case.x)[4:]])
 
 
-def is_pair_of_lists(value, case):
-    is_sequence = isinstance(value, tuple | list)
-    return is_sequence and len(value) == 2 and {*map(type, value)} <= {list, tuple}
-
-
-returns = ("not-two-groups", is_pair_of_lists)
+returns = (
+    "not-two-groups",
+    lambda x, case: type(x) in (list, tuple) and len(x) == 2 and {*map(type, x)} <= {list, tuple},
+)
 side_effects = {
     "not-four-each": lambda f: (s := [*map(len, f.value)]) != [4, 4] and {"sizes": s},
     "different-numbers": lambda f: sorted([*f.value[0], *f.value[1]]) != sorted(f.case.x),

@@ -15,10 +15,9 @@ DTYPES = (torch.float32, torch.float16, torch.int64, torch.float64)
 def cases(draw):
     for device in [*map(torch.device, draw.devices), draw.device]:
         for count in (draw.randint(2, 5), 0):
-            places = [draw.devices[i % 2 - 1] for i in range(count)]
             tensors = [
-                draw.normal(3, i + 1, device=place, dtype=DTYPES[i % 4])
-                for i, place in enumerate(places)
+                draw.normal(3, i + 1, device=draw.devices[i % 2 - 1], dtype=DTYPES[i % 4])
+                for i in range(count)
             ]
             yield {"tensors": tensors, "device": device, "wanted": str(device), "count": count}
 

@@ -4,20 +4,18 @@ import math
 
 import torch
 
-from helpers.checks.plain import is_int
+from helpers.memory import allocated_size
 
 answers = "gpu_bytes(shape, dtype)"
 points = 2
 success = "You can tell whether a tensor fits before you create it."
 section = "How much memory a tensor takes"
 
-DTYPES = (torch.uint8, torch.float16, torch.float32, torch.float64)
-
 
 def cases(draw):
-    r = draw.randint
+    r, dtypes = draw.randint, (torch.uint8, torch.float16, torch.float32, torch.float64)
     # More than two blocks of 512 bytes each, so that each mistake gives a different result.
-    shapes = [((r(5, 9), r(8, 30), r(31, 60)), dtype) for dtype in DTYPES]
+    shapes = [((r(5, 9), r(8, 30), r(31, 60)), dtype) for dtype in dtypes]
     shapes += [((128 * r(2, 9),), torch.float32), ((64 * r(2, 9) + 1,), torch.float64)]
     shapes += [((), torch.uint8), ((r(1, 100),), torch.uint8), ((0, r(2, 9)), torch.float32)]
     shapes += [((2**20, 2**23 + r(1, 9)), torch.float16)]
@@ -29,18 +27,14 @@ def exact(case):
     return math.prod(case.shape) * case.dtype.itemsize
 
 
-def rounded(size):
-    return (size + 511) // 512 * 512
-
-
 def right(case):
-    return rounded(exact(case))
+    return allocated_size(exact(case))
 
 
-returns = ("not-an-int", lambda value, case: is_int(value))
+returns = ("not-an-int", lambda value, case: type(value) is int)
 wrong_outcomes = {
     "not-rounded": exact,
-    "dtype-ignored": lambda case: rounded(math.prod(case.shape) * case.size),
+    "dtype-ignored": lambda case: allocated_size(math.prod(case.shape) * case.size),
 }
 mistakes = {
     "wrong-blocks": lambda f: f.value % 512 == 0 and abs(f.value - exact(f.case)) <= 512,

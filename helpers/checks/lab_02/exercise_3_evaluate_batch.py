@@ -48,9 +48,7 @@ side_effects = {
 }
 wrong_outcomes = {"weights-dropped": lambda case: right(case, nn.CrossEntropyLoss())}
 mistakes = {
-    "wrong-count": lambda f: (
-        f.value[1] != f.right[1] and {"right": f.right[1], "found": f.value[1]}
-    ),
+    "wrong-count": lambda f: (n := f.value[1]) != f.right[1] and {"right": f.right[1], "found": n},
     "wrong-loss": True,
 }
 hints = """

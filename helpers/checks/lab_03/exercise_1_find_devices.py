@@ -11,7 +11,6 @@ points = 2
 success = "You can tell where all the tensors of a network are."
 section = "What moves with a network, and what does not"
 
-
 # How many tensors of each kind there are for Adam. In each case, one of them is on a GPU.
 COUNTS = {"parameters": 6, "buffers": 3, "state": 18}
 

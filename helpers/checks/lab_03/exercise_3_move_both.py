@@ -32,9 +32,7 @@ side_effects = {
         (lost := f.earlier["state"].keys() - f.state) and {"entry": min(lost).split()[1]}
     ),
     "state-not-moved": lambda f: left_behind(f.state, f.case.wanted),
-    "numbers-changed": lambda f: first(
-        differing(f, part) for part in ("weights", "buffers", "state")
-    ),
+    "numbers-changed": lambda f: first(differing(f, part) for part in f.earlier),
 }
 hints = """
 net-not-moved: You asked for {wanted}, but after `{name}` the network is on {found}.

@@ -33,8 +33,7 @@ def evaluate(call, case, function):
     batches = [(images.make(), labels.make()) for images, labels in case.pairs]
     facts = call(function, net, batches)
     net.devices |= {str(parameter.device) for parameter in net.parameters()}
-    facts.add(elsewhere=sorted(net.devices - {case.device}), gradients=net.gradients)
-    facts.add(frozen=not all(parameter.requires_grad for parameter in net.parameters()))
+    facts.add(elsewhere=sorted(net.devices - {case.device}), gradients=net.gradients, net=net)
     return facts.add(modes=net.modes, after=net.training, batches=len(batches), fetched=facts.waits)
 
 
@@ -49,6 +48,6 @@ SIDE_EFFECTS = {
     "net-moved": lambda f: f.elsewhere and {"given": f.case.device, "found": f.elsewhere[0]},
     "training-mode": lambda f: True in f.modes,
     "mode-not-restored": lambda f: f.after != f.case.training and {"before": f.case.training},
-    "gradients-left-off": lambda f: f.gradients_left_off or f.frozen,
+    "gradients-left-off": lambda f: f.gradients_left_off or f.net.is_frozen,
 }
 COSTS = {"tracks-gradients": lambda f: True in f.gradients, "many-fetches": lambda f: f.fetched > 2}

@@ -1,5 +1,3 @@
-"""The checks of lab 05, when the GPU wins: one module per exercise."""
-
 from helpers.checks.exercise import Lab
 
 lab = Lab(__name__, "05_when_the_gpu_wins", seconds=20)

@@ -4,6 +4,7 @@ import random
 import sys
 import time
 from contextlib import nullcontext
+from operator import attrgetter
 
 import torch
 
@@ -73,22 +74,16 @@ def right(case):
     return [(images[chosen] / 255 - 0.5) / 0.5 for images, chosen in draw_rounds(case)]
 
 
-def outcome(f):
-    return f.batches
-
-
-def is_batch(value, case):
-    return is_tensor(value) and (value.shape, value.dtype) == (case.shape, torch.float32)
-
-
-def is_in_range(f):
-    return abs(f.value.values.min() + 1) < 1e-3 and f.value.values.max() < 1.001
-
-
-returns = ("not-a-batch", is_batch)
+outcome = attrgetter("batches")
+returns = (
+    "not-a-batch",
+    lambda x, case: is_tensor(x) and (x.shape, x.dtype) == (case.shape, torch.float32),
+)
 side_effects = {"input-changed": lambda f: not is_equal(f.after.values, draw_images(f.case)[:50])}
 mistakes = {
-    "different-images": is_in_range,
+    "different-images": lambda f: (
+        abs(f.value.values.min() + 1) < 1e-3 and f.value.values.max() < 1.001
+    ),
     "different-numbers": lambda f: {"low": f.value.values.min(), "high": f.value.values.max()},
 }
 costs = {"not-faster": lambda f: f.found < f.case.wanted}

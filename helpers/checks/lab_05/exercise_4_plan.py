@@ -28,12 +28,10 @@ def right(case):
     return math.ceil(case.images / case.batch), min(rate, case.limit)
 
 
-def is_pair(value, case):
-    kinds = [type(item) for item in value] if isinstance(value, tuple | list) else []
-    return kinds in ([int, int], [int, float])
-
-
-returns = ("not-a-pair", is_pair)
+returns = (
+    "not-a-pair",
+    lambda x, case: isinstance(x, tuple | list) and [*map(type, x)] in ([int, int], [int, float]),
+)
 mistakes = {
     "wrong-steps": lambda f: f.value[0] != f.right[0] and {"found": f.value[0]},
     "wrong-rate": lambda f: {"found": f.value[1]},

@@ -45,9 +45,7 @@ returns = ("not-logits", lambda value, case: is_tensor(value) and value.shape ==
 side_effects = {
     "training-mode": lambda f: any(training for training, _ in f.calls_of_net),
     "tracks-gradients": lambda f: any(tracked for _, tracked in f.calls_of_net),
-    "gradients-left-off": lambda f: (
-        f.gradients_left_off or not all(x.requires_grad for x in f.net.parameters.values())
-    ),
+    "gradients-left-off": lambda f: f.gradients_left_off or f.net.is_frozen,
     "net-moved": lambda f: f.net.devices != [f.case.given] and {"found": f.net.devices[0]},
 }
 mistakes = {"different-logits": True}

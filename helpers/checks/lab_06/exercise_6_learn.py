@@ -68,7 +68,6 @@ def collect(call, case, learn):
 
 
 def too_low(f):
-    """Return the values of the hint if the accuracy on new images is too low."""
     net, (images, labels) = make_net(), draw_stripes(7)
     net.load_state_dict({name: tensor.values for name, tensor in f.net.parameters.items()})
     accuracy = (net(images).argmax(1) == labels).double().mean().item()

@@ -2,7 +2,6 @@
 
 from torch import nn
 
-from helpers.checks.plain import is_int
 from helpers.memory import allocated_size
 
 answers = "training_bytes(net, states)"
@@ -41,7 +40,7 @@ def right(case, size=allocated_size):
     return kept + (1 + case.states) * trained
 
 
-returns = ("not-an-int", lambda value, case: is_int(value))
+returns = ("not-an-int", lambda value, case: type(value) is int)
 side_effects = {
     "net-changed": lambda f: (
         f.net.devices != ["cpu"] or f.frozen != (2 if f.case.kind == "frozen" else 0)

@@ -42,9 +42,7 @@ def evaluate(case):
 
 returns = ("not-a-list", lambda value, case: is_list(value, case.count, is_number))
 side_effects = {
-    "gradients-left-off": lambda f: (
-        f.gradients_left_off or not all(x.requires_grad for x in f.net.parameters.values())
-    ),
+    "gradients-left-off": lambda f: f.gradients_left_off or f.net.is_frozen,
     "builds-graph": lambda f: f.saved and {"count": f.saved},
     # The losses cannot show this: dropout changes the mean of many examples only a little.
     "training-mode": lambda f: True in f.modes,

@@ -33,14 +33,13 @@ def right(case):
     return len(busy) / (max(busy) + 1 - min(busy)) if busy else 0
 
 
-def is_kind(kind):
-    return lambda f: f.case.kind == kind and {"found": f"{f.value:.4g}"}
-
-
 errors = {"empty": lambda f: f.case.kind == "empty"}
 returns = ("not-a-number", lambda value, case: is_number(value))
 questions = ["input-changed"]
-mistakes = {kind: is_kind(kind) for kind in ("wrong-fraction", "order", "overlap", "empty")}
+mistakes = {
+    kind: lambda f, kind=kind: f.case.kind == kind and {"found": f"{f.value:.4g}"}
+    for kind in ("wrong-fraction", "order", "overlap", "empty")
+}
 hints = """
 wrong-fraction: You return {found}, which is wrong even for kernels that run one after another.
     -> A pair is the start and the *length* of a kernel. Work through a list of two kernels by hand.

@@ -1,5 +1,3 @@
-"""The checks of lab 09, more than one GPU: one module per exercise."""
-
 from helpers.checks.exercise import Lab
 
 lab = Lab(__name__, "09_more_than_one_gpu")

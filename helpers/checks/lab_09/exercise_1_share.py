@@ -5,7 +5,6 @@ from unittest import mock
 from torch.utils.data import DistributedSampler
 
 from helpers.checks.collecting import call_once
-from helpers.checks.plain import is_int
 
 answers = "share(order, rank, world_size)"
 points = 2
@@ -35,14 +34,12 @@ def right(case):
     return padded(case)[case.rank :: case.size]
 
 
-def block(case):
-    return padded(case)[case.rank * case.count : (case.rank + 1) * case.count]
-
-
 errors = {"uses-the-sampler": lambda f: "in share" in f.error.values["error"]}
 questions = ["input-changed"]
-returns = ("not-a-list", lambda value, case: isinstance(value, list) and all(map(is_int, value)))
-wrong_outcomes = {"contiguous-block": block}
+returns = ("not-a-list", lambda value, case: type(value) is list and {*map(type, value)} <= {int})
+wrong_outcomes = {
+    "contiguous-block": lambda case: padded(case)[case.rank * case.count :][: case.count]
+}
 mistakes = {"too-few": lambda f: len(f.value) < f.case.count, "different-examples": True}
 hints = """
 uses-the-sampler: `share` uses PyTorch's `DistributedSampler`.

@@ -30,11 +30,10 @@ def wrong(index, f):
     return {name: f"{number:,.0f}" for name, number in numbers.items()}
 
 
-def is_pair(value, case):
-    return isinstance(value, tuple | list) and [*map(is_number, value)] == [True, True]
-
-
-returns = ("not-a-pair", is_pair)
+returns = (
+    "not-a-pair",
+    lambda x, case: isinstance(x, tuple | list) and [*map(is_number, x)] == [True, True],
+)
 mistakes = {
     "wrong-memory": lambda f: not is_close(f.value[0], f.right[0], tolerance, 0) and wrong(0, f),
     "wrong-bytes": lambda f: wrong(1, f),

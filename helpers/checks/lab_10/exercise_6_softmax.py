@@ -22,13 +22,12 @@ def right(case):
     return torch.softmax(case.X.values, 1)
 
 
-def find_wrong_sum(f):
-    total = f.value.values.sum(1)[0].item()
-    return abs(total - 1) > 1e-3 and {"total": total}
-
-
 side_effects = {"overflow": lambda f: f.case.special and not f.value.values.isfinite().all()}
-mistakes = {"wrong-sum": find_wrong_sum}
+mistakes = {
+    "wrong-sum": lambda f: (
+        abs((total := f.value.values.sum(1)[0].item()) - 1) > 1e-3 and {"total": total}
+    )
+}
 costs = {"whole-row": lambda f: f.largest >= f.right.shape[1]}
 hints = """
 overflow: The softmax is right for small numbers, but not for large or very negative ones.

@@ -12,11 +12,8 @@ def collect(call, case, answer):
     arguments = [x.make() if isinstance(x, PlainTensor) else x for x in given]
     # Elements that a mask excludes are infinite, and `torch.empty` does not return zeros.
     with kernels.recording("reversed", float("inf")) as launches:
-        torch.use_deterministic_algorithms(True, warn_only=True)
-        try:
-            facts = call(answer, *arguments)
-        finally:
-            torch.use_deterministic_algorithms(False)
+        torch.set_deterministic_debug_mode("warn")
+        facts = call(answer, *arguments)
     facts.arguments = plain(dict(zip(case, arguments, strict=False)))
     used = {True: set(), False: set()}  # addresses that were read, and those that were written
     accesses = [access for launch in launches for access in launch.accesses]
@@ -26,17 +23,15 @@ def collect(call, case, answer):
         elements = range(result.data_ptr(), result.data_ptr() + result.nbytes)
         missing = result.numel() - sum(address in elements for address in used[False])
         facts.add(missing=missing, by_torch=result._version > 0 or missing == result.numel())
-    unread = [
-        x for x in arguments if isinstance(x, torch.Tensor) and x.data_ptr() not in used[True]
-    ]
-    facts.add(unread=unread, moved=sum(x.bytes_read + x.bytes_written for x in launches))
+    tensors = filter(torch.is_tensor, arguments)
+    facts.add(unread=[x for x in tensors if x.data_ptr() not in used[True]])
+    facts.add(moved=sum(x.bytes_read + x.bytes_written for x in launches))
     facts.add(races=[race._asdict() for launch in launches for race in launch.races()])
     facts.add(largest=max((access.elements.size for access in accesses), default=0))
     return facts.add(programs=[launch.programs for launch in launches])
 
 
 def find_difference(f):
-    """Return the first element that is wrong."""
     place = tuple((~torch.isclose(f.value.values, f.right, 2e-3, 2e-5)).nonzero()[0].tolist())
     return {"place": place, "found": f.value.values[place].item(), "exact": f.right[place].item()}
 

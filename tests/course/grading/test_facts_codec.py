@@ -93,7 +93,8 @@ NAMES = [{"tuple": []}] * 2
 FORGED_VALUES = [
     *({}, {"a": 1, "b": 2}, {"load": "x"}, {"device": "nowhere"}, {"dtype": "load"}, {"tuple": 3}),
     *({"dtype": "Tensor"}, {"set": [[1]]}, {"dict": [[[], 0]]}, {"dict": [1]}, DEEP, 10**1001),
-    *({"Tensor": "1"}, {"Tensor": []}, {"Copy": [1]}, {"Copy": ["8", "cpu", "cpu"]}, {"Facts": []}),
+    *({"Tensor": "1"}, {"Tensor": []}, {"Copy": [1]}, {"Facts": []}),
+    *({"Copy": ["8", "cpu", "cpu", False]}, {"Copy": [8, "cpu", "cpu", 0]}),
     {"PlainTensor": [1, "cpu", False, "tensor", *NAMES]},
     {"PlainTensor": [{"Tensor": "0"}, "cpu", 1, "tensor", *NAMES]},
     {"Error": [{"tuple": []}, "", "no such hint", {"dict": []}]},

@@ -37,6 +37,11 @@ def creates_on_the_cpu_and_moves(X):
     return X + torch.arange(X.shape[1]).to(X.device)
 
 
+@answers.wrong("copied")
+def copies_a_list(X):
+    return X + X.new_tensor([*range(X.shape[1])])
+
+
 @answers.wrong("result-elsewhere")
 def returns_the_sum_on_the_cpu(X):
     return X.cpu() + torch.arange(X.shape[1])
