@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 import simulated_cuda
 from helpers.tables import Table, TableDisplay
+from simulated_cuda.device_tags import DispatchMode
 
 
 def choose_device(name: str | torch.device = "auto") -> torch.device:
@@ -154,17 +154,12 @@ def _tensors(name: str, obj: Any, known: Mapping[int, str]) -> Iterator[tuple[st
         )
 
 
-class AfterEachOperation(TorchDispatchMode):
+class AfterEachOperation(DispatchMode):
     """Calls `action(operation)` after every operation, including those of a backward pass."""
 
     def __init__(self, action: Callable[[Any], None]) -> None:
         super().__init__()
         self.action = action
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        # Otherwise torch imports its compiler at the first operation, which takes seconds.
-        return False
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         # Bypass the simulated GPU: it has already handled this operation, or, in a backward pass,

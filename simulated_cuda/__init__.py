@@ -120,12 +120,16 @@ def simulated(
     devices: int = 1, memory: int | None = None, *, gpu: str | Card | None = None,
     over_real: bool = False, every_allocation: bool = False,
 ) -> Iterator[None]:  # fmt: skip
-    """Simulate CUDA devices inside a `with` block. See `enable` for the arguments."""
+    """Simulate CUDA devices inside a `with` block, as `enable` does; then restore outer ones."""
+    outer = _installation()
     enable(devices, memory, gpu=gpu, over_real=over_real, every_allocation=every_allocation)
     try:
         yield
     finally:
-        disable()
+        if outer is None:
+            disable()
+        else:
+            _install(type(outer.machine)(*outer.machine.arguments), over_real=True)
 
 
 def estimate(

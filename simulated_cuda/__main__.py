@@ -16,7 +16,6 @@ from .cards import find_card
 
 _DESCRIPTION = "Run a Python program with simulated GPUs, in this process and its child processes."
 _EXAMPLES = """examples:
-  python -m simulated_cuda train.py --epochs 1
   python -m simulated_cuda --gpu T4 --steps 5 --timeline trace.json train.py
   python -m simulated_cuda --gpus 2 --memory 16GiB train.py
   python -m simulated_cuda --gpus 2 -m torch.distributed.run --nproc-per-node 2 train.py

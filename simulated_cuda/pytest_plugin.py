@@ -97,12 +97,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
     fits = marker.kwargs.get("fits")
     memory = settings.parse_size(str(fits or marker.kwargs.get("memory", "8GiB")))
     gpus = marker.args[0] if marker.args else marker.kwargs.get("gpus", 1)
-    try:
-        with simulated_cuda.simulated(gpus, memory, every_allocation=fits is not None):
-            return (yield)
-    finally:
-        if before is not None:
-            simulated_cuda.enable(*before.machine.arguments[:2])
+    with simulated_cuda.simulated(gpus, memory, every_allocation=fits is not None):
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)

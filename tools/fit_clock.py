@@ -191,10 +191,7 @@ def read_transformers(path: Path) -> pd.DataFrame:
 
 
 def read_language_models(path: Path) -> pd.DataFrame:
-    """Return the measurements of training GPTs in bfloat16 on one of 8 cards with FSDP.
-
-    FSDP's communication and the optimizer are not part of the recorded step.
-    """
+    """Return the measurements of GPTs, without FSDP's communication and the optimizer."""
     table = pd.read_csv(path)
     tokens = table.batch * table.sequence
     table = table.assign(

@@ -19,8 +19,8 @@ import nbformat
 from markupsafe import Markup, escape
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-import helpers.checks
 from course.course_folder import CourseError
+from course.execution.provenance import helpers_digest
 from course.files import write_atomically
 from course.grading.answers import CellKind, SubmittedCell
 from course.grading.limits import SandboxLimits, StopReason
@@ -116,13 +116,15 @@ class GradedSubmission:
 class StoredResults:
     """The results of earlier runs of `course grade` in the folder `out`.
 
-    A result is reused if the submission, the lab, its checks and the limits are unchanged.
+    A result is reused if the submission, the lab, the limits and the code that judges, which
+    includes all of `helpers` and `simulated_cuda`, are unchanged.
     """
 
     def __init__(self, out: Path, original: Path, limits: SandboxLimits, isolated: bool) -> None:
         self._folder = out / "graded"
-        checks = sorted(Path(helpers.checks.__file__).parent.rglob("*.py"))
-        parts = [repr((limits, isolated)).encode(), *(p.read_bytes() for p in (original, *checks))]
+        files = (original, *sorted(Path(__file__).parent.glob("*.py")))
+        parts = [repr((limits, isolated, helpers_digest())).encode()]
+        parts += [file.read_bytes() for file in files]
         self._base = hashlib.sha256(b"\0".join(parts)).hexdigest()
 
     def _file(self, submission: Submission) -> Path:

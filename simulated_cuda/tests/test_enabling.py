@@ -183,3 +183,15 @@ def test_device_code_does_not_import_torchs_compiler_and_an_optimizer_may():
         "assert w.tolist() == [0, 0] and w.is_cuda\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_inner_simulation_ends_with_the_outer_one():
+    with simulated_cuda.simulated(2, gpu="T4"):
+        with simulated_cuda.simulated():
+            assert torch.cuda.device_count() == 1
+        assert (torch.cuda.device_count(), torch.cuda.get_device_name()) == (2, "Tesla T4")
+        x = torch.zeros(1, device="cuda")
+        with simulated_cuda.simulated(2, gpu="T4"):
+            pass
+        assert x.is_cuda
+    assert not simulated_cuda.is_enabled()

@@ -3,10 +3,11 @@
 import weakref
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from simulated_cuda.device_tags import DispatchMode
 
 
-class PeakMeter(TorchDispatchMode):
+class PeakMeter(DispatchMode):
     """Counts the bytes of the tensors that a block creates: `bytes` has those that exist.
 
     `peak` is their maximum. Library workspaces do not count: they differ between machines.
@@ -16,11 +17,6 @@ class PeakMeter(TorchDispatchMode):
         super().__init__()
         self.bytes = {tensor.untyped_storage().data_ptr(): 0 for tensor in excluded}
         self.peak = 0
-
-    @classmethod
-    def _should_skip_dynamo(cls):
-        # Otherwise PyTorch imports its compiler at the first operation, which takes seconds.
-        return False
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         # Bypass the simulated GPU: it has already handled this operation, or, in a backward pass,
