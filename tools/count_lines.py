@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 LIMITS = {
     "tests": (("tests/", "simulated_cuda/tests/", "conftest.py"), 18000),
     "helpers/checks": (("helpers/checks/",), 5000),
-    "helpers, rest": (("helpers/",), 7000),
+    "helpers, rest": (("helpers/",), 7200),
     "course/grading": (("course/grading/",), 2800),
     "course: execution, batch, reports": (
         ("course/execution/", "course/batch/", "course/reports/"),
@@ -22,7 +22,7 @@ LIMITS = {
     "simulated_cuda": (("simulated_cuda/",), 7000),
     "tools, benchmarks, scripts": (("tools/", "benchmarks/", "scripts/"), 3000),
 }
-LIMIT_WITHOUT_TESTS = 29700
+LIMIT_WITHOUT_TESTS = 29750
 
 
 def count_lines() -> dict[str, int]:
