@@ -158,7 +158,7 @@ def test_folder_with_unrelated_files_or_another_batch_is_rejected(batch, capsys)
     batch.out.mkdir()
     (batch.out / "thesis.tex").write_text("years of work")
     assert batch() == 1
-    assert "does not contain a batch" in capsys.readouterr().err
+    assert "is not empty, and not a batch" in capsys.readouterr().err
     assert [file.name for file in batch.out.iterdir()] == ["thesis.tex"]
     with _locked(batch.out):
         assert batch() == 1
