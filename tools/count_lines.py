@@ -22,7 +22,7 @@ LIMITS = {
     "simulated_cuda": (("simulated_cuda/",), 7000),
     "tools, benchmarks, scripts": (("tools/", "benchmarks/", "scripts/"), 3000),
 }
-LIMIT_WITHOUT_TESTS = 29750
+LIMIT_WITHOUT_TESTS = 29700
 
 
 def count_lines() -> dict[str, int]:

@@ -58,11 +58,6 @@ class Explanation:
     advice: tuple[str, ...] = ()  # sentences about what to do if there is no fix
 
     @property
-    def culprit(self) -> str:
-        """The name of the variable on the wrong device; "" if unknown."""
-        return self.places[0][0] if self.places else ""
-
-    @property
     def without_fix(self) -> str:
         """The devices and the reason for the error. Checks use it: they must not show the fix."""
         if not self.line:

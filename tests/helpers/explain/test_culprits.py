@@ -50,13 +50,13 @@ CULPRITS = {
 @pytest.mark.parametrize(("code", "culprit"), CULPRITS.values(), ids=CULPRITS)
 def test_explanation_names_culprit_and_line(student, code, culprit):
     explanation = student.explain(code)
-    assert (explanation.culprit, explanation.line) == (culprit, code.splitlines()[-1])
+    assert (explanation.places[0][0], explanation.line) == (culprit, code.splitlines()[-1])
 
 
 def test_call_over_several_lines_is_shown_on_one(student):
     code = "net = nn.Linear(3, 2).to(device)\nx = torch.ones(1, 3)\n"
     explanation = student.explain(code + "y = (\n    net(\n        x,\n    )\n    .sum()\n)")
-    assert (explanation.culprit, explanation.line) == ("x", "y = net(x).sum()")
+    assert (explanation.places[0][0], explanation.line) == ("x", "y = net(x).sum()")
 
 
 SETUP = "w = torch.ones(3, device=device)\nb = w\nparts = [torch.ones(3), torch.ones(3)]\n"
@@ -110,7 +110,7 @@ def test_explaining_an_error_runs_no_student_code(student):
         "net = nn.Linear(3, 2).to(device)\nbatch = Batch()\nnet(batch.x)"
     )
     explanation = student.explain(code, names)
-    assert (names["calls"], explanation.culprit) == ([1], "batch.x")
+    assert (names["calls"], explanation.places[0][0]) == ([1], "batch.x")
 
 
 def test_an_unknown_cause_is_reported_as_unknown(student):
