@@ -295,7 +295,7 @@ show(
     plots.plot_panels(
         found["milliseconds"],
         ("images per batch", "time of a forward pass [ms]"),
-        title="ResNet-50: up to batch 4, about 10 ms on both GPUs; then the GPU is the limit",
+        title="ResNet-50: up to batch 4, 10 to 13 ms on both GPUs; then the GPU is the limit",
         source=f"Tesla T4 and V100, {found['source']}",
     ),
     alt="Published by NVIDIA in 2021: the time of a forward pass of ResNet-50 against the batch "
@@ -379,7 +379,7 @@ show(
 # | **copies** | the GPU waits for images from the CPU | pinned memory, fewer bytes, workers |
 #
 # The operations per second of products and convolutions, divided by the peak of the data sheet, are
-# the *model FLOP utilization* (MFU). Large language models train with an MFU of 30 to 50 %.
+# the *model FLOP utilization* (MFU). Large language models train with an MFU of 30 to 60 %.
 #
 # **Think first:** take the second convolution and the first linear layer of the classic network,
 # and LayerNorm and GELU, two operations of transformers, on a T4. What limits each with 4 images,
@@ -396,7 +396,7 @@ show(
 # %%
 layers = {"convolution": ClassicNet().conv2, "linear": ClassicNet().fc1}
 layers |= {"LayerNorm": torch.nn.LayerNorm(400), "GELU": torch.nn.GELU()}
-print("T4, modelled: 320 GB/s and 8.1 TFLOP/s in fp32 at the peak")
+print("T4: 320 GB/s and 8.1 TFLOP/s in fp32 at the peak (data sheet); modelled:")
 for name, layer in layers.items():
     for size in (4, 4096):
         shape = (400,) if name in ("linear", "LayerNorm") else (6, 14, 14)
@@ -435,6 +435,7 @@ costs = {
     }
     for width, size in ((1, 4), (1, 512), (8, 512), (8, 4096))
 }
+print("modelled:")
 for name, by_gpu in costs.items():
     print(f"{name:20s}", *(f"{gpu}: MFU {c.mfu:5.1%}, {c.limit:9s}" for gpu, c in by_gpu.items()))
 
@@ -600,7 +601,7 @@ show(
 #   01](01_tensors_and_devices.ipynb)): only then can a copy on another *stream* (queue of the GPU)
 #   overlap with computation;
 # - decode the image files once, before training; copy bytes, and convert them to floats on the
-#   device: 512 images are 1.6 MB as uint8 and 6.3 MB as float32;
+#   device: 512 images are 1.6 MB as uint8 and 6.3 MB as float32.
 #
 # ## The learning rate of a larger batch (8 minutes)
 #

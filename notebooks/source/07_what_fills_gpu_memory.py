@@ -325,8 +325,7 @@ print(f"8 sequences, bfloat16: ≈ {activations(net.to(torch.bfloat16), inputs):
 #
 # <details><summary>Answer</summary>
 #
-# Written out, they grow nearly four times: the weights are quadratic in the length. With SDPA they
-# grow twice.
+# Written out, they grow four times: the weights are quadratic in the length. With SDPA they double.
 #
 # </details>
 
@@ -349,8 +348,8 @@ for length in (256, 512, 1024, 2048):
 
 # %% [markdown]
 # SDPA falls back to the matrix if you pass a mask of your own and no fast kernel accepts it: on a
-# GPU, `with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):` raises
-# an error instead.
+# GPU, `with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.EFFICIENT_ATTENTION):`
+# raises an error instead. (Flash attention accepts neither `float32` nor a mask.)
 #
 # ## One training step over time (5 minutes)
 #
@@ -548,8 +547,8 @@ peaks["checkpointing"] = peak_of(training_step, network=CheckpointedGPT)
 # <details><summary>Answer</summary>
 #
 # For the blocks, 4 instead of 3 times the operations of a forward pass: a third more, and about a
-# third more time if the GPU is busy. The product with the embedding is not repeated. You get the
-# same gradients. But `BatchNorm` would update its running mean and variance twice.
+# third more time in them, if the GPU is busy. The product with the embedding is not repeated. You
+# get the same gradients. But `BatchNorm` would update its running mean and variance twice.
 #
 # </details>
 
@@ -656,14 +655,16 @@ for name, peak in peaks.items():
 # |---|---|---|
 # | smaller batch | more steps per epoch | no: another batch size |
 # | accumulation | more and smaller operations | yes, without `BatchNorm` |
-# | checkpointing | about a third more computing | yes, without `BatchNorm` |
+# | checkpointing | blocks: a third more computing; in all, 6 % here | yes, without `BatchNorm` |
 # | `bfloat16` everywhere | small updates are lost | no |
 # | mixed precision | saves only some activations | nearly |
 # | fewer states | perhaps more steps | no: another optimizer |
 # | loss in parts | one product twice | yes |
 #
 # A good order for a batch size that you want to keep: first look for leaks (next section), then a
-# loss in parts, mixed precision, accumulation, checkpointing. The speed of each:
+# loss in parts, mixed precision, accumulation, checkpointing. (The loss in parts is first because
+# it saves most here; it is also the slowest, because the largest product is computed twice.) The
+# speed of each:
 
 # %%
 for name, step, network in (
@@ -811,7 +812,8 @@ for what, each in bytes_per_parameter.items():
 # ## Summary
 #
 # - Weights, gradients, optimizer states and activations fill the memory. With Adam, the first three
-#   are four times the weights. Activations grow with the batch and the number of pixels.
+#   are four times the weights. Activations grow with the batch and the length of the
+#   sequences.
 # - The peak has to fit. It is usually early in the backward pass or in the optimizer's step.
 # - `memory_allocated` is your tensors, `memory_reserved` includes the cache, and
 #   `max_memory_allocated` is the peak.
