@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from helpers.devices import Row, TensorTable
+from helpers.language import translate
 from helpers.plots import style
 from helpers.plots.shapes import box, label, show_drawing
 from helpers.plots.style import show
@@ -62,7 +63,8 @@ def plot_timelines(estimates: Mapping[str, Estimate], *, title: str) -> None:
         busy = min(1.0, estimate.gpu_seconds / estimate.seconds)
         times = f"\N{ALMOST EQUAL TO} {1e3 * estimate.seconds:.2f} ms"
         axis.set_title(f"{name}: {times[2:]}, the GPU is busy {busy:.0%} of the time", fontsize=10)
-        summaries.append(f"{name}: {times}, \N{ALMOST EQUAL TO} {len(estimate.waits)}")
+        waits = f"\N{ALMOST EQUAL TO} {len(estimate.waits)}"
+        summaries.append(f"{name}: {times}, {translate('number of waits: {waits}', waits=waits)}")
     axis.set_xlabel("modelled time in ms")
     figure.suptitle(title, fontsize=11)
     summary = "; ".join(summaries)

@@ -9,7 +9,7 @@
 #     title: What a CPU does, and what a GPU does differently
 #     promise: You find out why a GPU multiplies matrices so much faster than Python, from single
 #       instructions to the memories of a real GPU.
-#     minutes: 60
+#     minutes: 70
 #     objectives:
 #       - name the parts of a processor and the categories of its instructions
 #       - count what a program costs, in instructions and in cycles
@@ -131,8 +131,7 @@ hardware.plot_times(
 )
 
 # %% [markdown]
-# **Why?** The answer has three parts: what a processor does with one instruction, what many lanes
-# under one control unit change, and what memory allows.
+# **Why?** The answer has three parts: one instruction, many lanes, and memory.
 
 # %% [markdown]
 # ## A computer you can watch (5 minutes)
@@ -171,7 +170,7 @@ INSTRUCTION_SET
 # ## What the ALU computes (3 minutes)
 #
 # Negative numbers are in **two's complement**: flip all bits of the number, then add 1. The same
-# circuit then adds positive and negative numbers. These are the lowest 8 bits of some numbers:
+# circuit then adds positive and negative numbers. The lowest 8 bits of some numbers:
 
 
 # %%
@@ -315,7 +314,7 @@ costs = {
     "compare and jump, x = 5": SmallComputer(relu, x=5, y=7).run(),
     "RELU, any x": SmallComputer(relu_wired, special=["RELU"], x=-3, y=7).run(),
 }
-{name: {"cycles": cost.cycles} | cost.by_category for name, cost in costs.items()}
+{name: {"cycles": cost.cycles, "instructions": cost.by_category} for name, cost in costs.items()}
 
 # %% [markdown]
 # Real chips have such instructions: `MAXPS` on x86 computes the maximum of 4 pairs of numbers at a
@@ -324,18 +323,10 @@ costs = {
 #
 # ### General purpose, special purpose
 #
-# A **multilayer perceptron** (MLP) with enough hidden units can approximate any continuous function
-# on a closed, bounded region, as a CPU can run any program. A **convolutional network** (CNN) is
-# made for images, as a GPU is for many equal computations: all windows share weights.
-#
-# **Think first:** a layer turns a 32 x 32 color image into 6 feature maps of 28 x 28. How many
-# parameters does a fully connected layer need, and how many a convolution with 5 x 5 windows?
-#
-# <details><summary>Answer</summary>
-#
-# 14 million versus 456.
-#
-# </details>
+# A CPU runs any program, as a **multilayer perceptron** (MLP) with enough hidden units can
+# approximate any continuous function on a closed, bounded region. A GPU is made for many equal
+# computations, as a **convolutional network** (CNN) is for images: its windows share weights. The
+# parameters of a layer of each, from a 32 x 32 color image to 6 maps of 28 x 28:
 
 # %%
 # On the device "meta", layers have shapes and no numbers, which is enough to count.
@@ -347,11 +338,11 @@ convolution = torch.nn.Conv2d(3, 6, kernel_size=5, device="meta")
 }
 
 # %% [markdown]
-# ## Many lanes, one control unit (8 minutes)
+# ## Many lanes, one control unit (10 minutes)
 #
-# A layer applies ReLU to thousands of numbers. Start with a loop, on the same computer. Register
-# `I` counts, `D` holds n, and `x[I]` is number I of the array `x`, from 0. Two more registers,
-# explained below, have fixed values here: `LANE` is 0, and `LANES` is 1.
+# A layer applies ReLU to thousands of numbers. Start with a loop. Register `I` counts, `D` holds n,
+# and `x[I]` is number I of the array `x`, from 0. Two more registers, explained below, have fixed
+# values here: `LANE` is 0, and `LANES` is 1.
 
 # %%
 relu_all = """
@@ -372,7 +363,7 @@ xs = [(7 * i) % 19 - 9 for i in range(1000)]
 SmallComputer(relu_all, x=xs, y=[0] * 1000, n=1000).run()
 
 # %% [markdown]
-# That is about 8.5 instructions per number. Now give the control unit 8 **lanes**: ALUs with their
+# About 8.5 instructions per number. Now give the control unit 8 **lanes**: ALUs with their
 # own registers and flags. An instruction is fetched once, and all
 # lanes execute it together. `LANE` is now the lane's own number, 0 to 7, and `LANES` is 8, so the
 # same `LOAD A, x[I]` loads eight different numbers.
@@ -389,6 +380,9 @@ SmallComputer(relu_all, x=xs, y=[0] * 1000, n=1000).run()
 SmallComputer(relu_all, lanes=8, x=xs, y=[0] * 1000, n=1000).run()
 
 # %% [markdown]
+# *lanes busy*: on average, 94 % of the lanes took part in an instruction; the others skipped
+# `SET A, 0`.
+#
 # Now use every power of two up to 1,024 lanes, with and without RELU. A third computer also has
 # RELU, but its memory delivers at most 8 numbers at a time (`memory_width=8`): a `LOAD` in 16 lanes
 # takes 8 cycles instead of 4. A cell that several lanes read counts once.
@@ -451,7 +445,7 @@ figures.plot_lanes(computer.trace(), title="One slow lane makes seven wait")
 # groups of 32, called **warps**, one common instruction at a time. Since Volta (2017), each thread
 # has its own program counter, but threads on different paths still wait for each other.
 #
-# ### Many warps hide the time of memory
+# ## Many warps hide the time of memory (8 minutes)
 #
 # A program starts its threads in **blocks** of up to 1,024. A block runs on one **SM** (streaming
 # multiprocessor), which holds many more threads than it has lanes: on a T4, up to 1,024 for 64.
@@ -507,8 +501,9 @@ figures.plot_cycles(
 )
 
 # %% [markdown]
-# With few warps, the time hardly grows: the waiting times overlap. With many, an instruction is
-# executed in every cycle. So a GPU needs many more threads than lanes.
+# With few warps, the time hardly grows: the waiting times overlap. With 128, an instruction is
+# executed in four of five cycles, so more warps take longer again. A GPU needs many more threads
+# than lanes.
 
 # %% [markdown]
 # ## From 3D graphics to networks (5 minutes)
@@ -551,7 +546,7 @@ torch.relu(normals @ light)
 # - **2012**: Krizhevsky, Sutskever and Hinton win the ImageNet challenge on two gaming GPUs.
 # - **2017**: NVIDIA's V100 has *tensor cores*, which multiply small matrices in one operation.
 #
-# Both 70 and 2.5 were measured. Whenever you read a speedup, ask: compared with what?
+# Both 70 and 2.5 were measured. For every speedup, ask: compared with what?
 
 # %% [markdown]
 # ## A matrix product splits into independent cells (6 minutes)
@@ -626,7 +621,7 @@ ones = {n: torch.ones(n, n, dtype=torch.int64) for n in (2, 4, 8, 16)}
 # %% [markdown]
 # Each number of `x` and `w` is used in n cells. If memory sends it once to all the lanes that need
 # it, 3n² numbers are moved for 2n³ operations: the larger the matrices, the more operations per
-# number. That is why products do not wait for memory, and ReLU does. You will measure it below.
+# number. That is why products do not wait for memory, and ReLU does.
 
 # %% [markdown]
 # ## CPU and GPU (3 minutes)
@@ -643,18 +638,18 @@ hardware.draw_processors()
 # |---|---|---|
 # | lane | part of a vector register | *CUDA core*: an ALU that many threads share |
 # | one run in one lane | number in a vector | *thread*; 32 of them are a *warp* |
-# | whole processor | core | SM, with many warps |
+# | control unit with its lanes | core | a quarter of an SM: a control unit with 16 or 32 lanes |
 # | program | function | *kernel* (not related to the kernel of this notebook) |
 #
-# Laptop CPUs have about 4 to 24 cores. A T4 has 40 SMs with 64 lanes each, 2,560 in all; an H100
-# (SXM) has 132 with 128, 16,896 in all.
+# A T4 has 40 SMs with 64 lanes each, 2,560 in all; an H100 (SXM) has 132 with 128, 16,896 in all.
+# With 16 lanes, a warp's instruction takes two cycles.
 
 # %% [markdown]
 # ## What this machine has (4 minutes)
 #
 # To compute on a GPU, torch needs its **driver**, the software from its manufacturer, and a **build
 # of torch** for GPUs, which includes CUDA's libraries. NVIDIA's driver includes the command
-# `nvidia-smi`. On this machine, it prints:
+# `nvidia-smi`. Here, it prints:
 
 
 # %% tags=["nbval-ignore-output"]
@@ -706,12 +701,6 @@ lanes_here
 # `out=` reuses memory.
 #
 # **Think first:** do small and large tensors run at the same speed?
-#
-# <details><summary>Answer</summary>
-#
-# No: see the left half of the figure.
-#
-# </details>
 
 # %%
 all_threads = torch.get_num_threads()
@@ -740,10 +729,10 @@ for name in ("ReLU", "matrix product"):
     operations, times = zip(*t4[name], strict=True)
     gflops = [n / us / 1e3 for n, us in zip(operations, times, strict=True)]
     curves[f"{name}, T4 GPU (published)"] = (operations, gflops)
-best = max(curves[f"product, all CPU threads ({all_threads})"][1])
+speed = curves[f"product, all CPU threads ({all_threads})"][1][-1]  # of the largest
 hardware.plot_speeds(
     curves,
-    title=f"Products reach 4,073 GFLOP/s on a T4, {best:,.0f} on this CPU; ReLU reaches far less",
+    title=f"Products reach 4,073 GFLOP/s on a T4, {speed:,.0f} on this CPU; ReLU reaches far less",
     xlabel="operations in one call",
 )
 
@@ -751,7 +740,8 @@ hardware.plot_speeds(
 # On the left, starting a call takes longer than its work: on the T4, 30 to 60 microseconds. It has
 # the most lanes to fill, so it needs the largest tensors. On the right, ReLU stops at 29 GFLOP/s on
 # the T4: its lanes wait for memory. Where your CPU's ReLU gets slower, the tensors no longer fit
-# into its cache.
+# into its cache. If your CPU's curve for products jumps up and down, other programs were using its
+# cores: close them and run this section again.
 
 # %% [markdown]
 # ## The roof (6 minutes)
@@ -804,8 +794,11 @@ points = {
 for name, (call, n, _) in work.items():
     points[f"{name}, CPU"] = (intensity[name], n / seconds(call) / 1e9)
 measured = [points[f"{name}, CPU"] for name in work]
-peak = max(best, *(speed for _, speed in measured))
-bandwidth = max(speed / at for at, speed in measured[:2])  # of ReLU and LayerNorm
+peak = max(
+    *curves[f"product, all CPU threads ({all_threads})"][1], *(speed for _, speed in measured)
+)
+one_thread = 8 * curves["ReLU, one CPU thread"][1][-1]  # 8 bytes per operation
+bandwidth = max(one_thread, *(speed / at for at, speed in measured[:2]))  # ReLU and LayerNorm
 
 
 def roof(peak, bandwidth):
@@ -815,14 +808,15 @@ def roof(peak, bandwidth):
 # %%
 roofs = {
     "roof of a T4 GPU (data sheet); dots: published": roof(8100, 320),
-    "roof of this CPU (its best speeds above); dots: measured": roof(peak, bandwidth),
+    "roof of this CPU (its best speeds in this lesson); dots: measured": roof(peak, bandwidth),
 }
 title = "Memory limits ReLU and LayerNorm, arithmetic the other two"
 hardware.plot_speeds(roofs, points=points, title=title, xlabel="operations per byte")
 
 # %% [markdown]
-# The CPU's roof is drawn through its best measurements, because its data sheet is unknown here.
-# Both roofs have the same shape: **to be fast, do more operations per byte that you move.**
+# The CPU's roof is drawn through its best measurements, because its data sheet is unknown here. A
+# dot far below its roof is limited by something else: the time to start the work, or other
+# programs. **To be fast, do more operations per byte that you move.**
 
 # %% tags=["nbval-ignore-output"]
 lesson.report(bandwidth=round(bandwidth, 1), product_speed=round(peak, 1))
@@ -852,7 +846,6 @@ f"This CPU: {bandwidth:.0f} GB/s, and products at {peak:.0f} GFLOP/s"
 # <details><summary>Answers</summary>
 #
 # 1. More groups of eight have no negative number, and then all lanes skip `SET A, 0`.
-# 2. 854 instead of 218. A wider memory helps. A cache does not: each number is already read only
-#    once.
+# 2. 854 instead of 218. A wider memory helps.
 #
 # </details>

@@ -6,7 +6,7 @@
 #     promise: >-
 #       You find the line that causes a device error, even if the traceback does not show it. You
 #       leave with a routine, a table, and a cell that explains any message.
-#     minutes: 50
+#     minutes: 52
 #     objectives:
 #       - debug a device error in four steps, from the last line of the traceback to its cause
 #       - read a message piece by piece, and say what it leaves out
@@ -107,8 +107,10 @@ print(*dict.fromkeys(lines), f"RuntimeError: {message}", sep="\n")
 # 2. **Go up to the first line that is yours.** That is the line in `forward`. It fails, but it need
 #    not be wrong.
 # 3. **Print the device of everything in that line**: `x.device` for a tensor,
-#    `next(net.parameters()).device` for a network. In a notebook, `%debug` in a new cell takes you
-#    to the failing line; there, `p positions.device` prints, and `q` leaves.
+#    `next(net.parameters()).device` for a network. In a notebook of your own, after an error that
+#    nothing caught, `%debug` in a new cell takes you to the failing line; there,
+#    `p positions.device` prints, and `q` leaves. (Here the cell above caught the error, so `%debug`
+#    has nothing to show.)
 # 4. **Fix it where the tensor was created**, even if that line is not in the traceback.
 #
 # **Think first:** which tensor is on the CPU, and which line created it?
@@ -167,11 +169,11 @@ with expect_error():
     x + y
 
 # %% [markdown]
-# An operation takes all its tensors from one device. *At least*, because torch stops at the first
-# tensor that differs. torch does not copy it for you: a copy between the two memories is much
-# slower than the addition. If torch copied, one missing `.to` would slow down every step of your
-# training, and nothing would tell you. So you write the copy: `x + y.to(device)`, or `x.cpu() + y`
-# for a result on the CPU.
+# An operation takes all its tensors from one device. The message says *at least* two, because torch
+# stops at the first tensor that differs. torch does not copy it for you: a copy between the two
+# memories is much slower than the addition. If torch copied, one missing `.to` would slow down
+# every step of your training, and nothing would tell you. So you write the copy: `x +
+# y.to(device)`, or `x.cpu() + y` for a result on the CPU.
 #
 # **Think first:** what will the message for `y + x` say? Will it name the devices in the opposite
 # order?
@@ -222,7 +224,7 @@ with expect_error():
 # %% [markdown]
 # ## The data was not moved (4 minutes)
 #
-# Case 1 of 5, the most common device error.
+# There are five cases: data, network, loss, tensors of your own, NumPy. Case 1 is the most common.
 
 # %%
 net = nn.Linear(3, 2).to(device)
@@ -247,6 +249,9 @@ with expect_error():
 net(X.to(device)).device
 
 # %% [markdown]
+# Without a bias, the layer is a plain `mm`: `mat2` is the weight. `mat2 is on cuda:0` then means:
+# move the batch; `mat2 is on cpu`: move the network.
+#
 # A convolution has a message of its own, with old names of tensor types: `torch.FloatTensor` is a
 # `float32` tensor on the CPU, and `torch.cuda.FloatTensor` is one on a GPU. Ignore MKLDNN, a
 # library for CPUs.
@@ -452,13 +457,15 @@ for name, mistake in mistakes.items():
 # </tr>
 # <tr>
 # <td><code>got mat2 is on cpu, … (… wrapper_CUDA_mm)</code></td>
-# <td>the right side of <code>@</code> on the CPU, the left side on the GPU</td>
-# <td><code>a @ b.to(device)</code></td>
+# <td>the right side of <code>@</code> on the CPU, the left side on the GPU; or a layer without a
+# bias on the CPU, its input on the GPU</td>
+# <td><code>a @ b.to(device)</code>, or <code>net = net.to(device)</code></td>
 # </tr>
 # <tr>
 # <td><code>got mat2 is on cuda:0, … (… wrapper_CUDA_mm)</code></td>
-# <td>the left side of <code>@</code> on the CPU, the right side on the GPU</td>
-# <td><code>a.to(device) @ b</code></td>
+# <td>the left side of <code>@</code> on the CPU, the right side on the GPU; or the input of a layer
+# without a bias on the CPU, the layer on the GPU</td>
+# <td><code>a.to(device) @ b</code>, or <code>net(X.to(device))</code></td>
 # </tr>
 # <tr>
 # <td><code>got mat1 is on cpu, … (… wrapper_CUDA_addmm)</code></td>
@@ -548,8 +555,9 @@ for name, mistake in mistakes.items():
 # ## Let the notebook explain (5 minutes)
 #
 # In this course's notebooks, a cell that fails with a device error gets a box under the traceback.
-# It takes steps 1 to 4 for you. An `explain` block shows the same box, and with `suppress=True` the
-# notebook continues after the error:
+# It takes steps 1 to 3 for you and proposes a fix for the line that failed. Step 4 is yours: here
+# the better fix is in `make_positions`. An `explain` block shows the same box, and with
+# `suppress=True` the notebook continues after the error:
 
 # %%
 with explain(suppress=True):
@@ -565,6 +573,10 @@ message = (
     "cuda:0! (when checking argument for argument mat1 in method wrapper_CUDA_addmm)"
 )
 explain(RuntimeError(message))
+
+# %% [markdown]
+# From a message alone, the box knows the argument, not your code. The table has the fix: the input
+# is on the GPU, so the layer is on the CPU: `net = net.to(device)`.
 
 # %% [markdown]
 # ## Summary

@@ -223,9 +223,10 @@ optimizer = optim.SGD(net.parameters(), lr=learning_rate, momentum=0.9)
 
 # %% [markdown]
 # Here is the training loop. It prints the mean loss every 2,000 batches, or twice per epoch if an
-# epoch is short, and after 500 steps an estimate of the total time. `loss.item()` is a plain
-# number; a sum of the loss tensors would keep the computation graph of every step in memory. The
-# word `device` does not occur, so everything happens on the CPU.
+# epoch is short, and after 500 steps a rough estimate of the total time, usually too long because
+# the first steps are slower. `loss.item()` is a plain number; a sum of the loss tensors would keep
+# the computation graph of every step in memory. The word `device` does not occur, so everything
+# happens on the CPU.
 
 # %% tags=["nbval-ignore-output"]
 print_every = max(1, min(2000, len(train_loader) // 2))
@@ -331,12 +332,12 @@ print(f"finished after {time.perf_counter() - started:.1f} s on {device}")
 # %% [markdown]
 # ## How much faster, and why so little (6 minutes)
 #
-# **Think first:** a GPU has thousands of lanes. How much faster do you expect it to be in this
-# loop?
+# **Think first:** compare with your guess at the top. What, besides arithmetic, does a step need?
 #
 # <details><summary>Answer</summary>
 #
-# It depends on your CPU, but hardly faster, and often slower.
+# The images must be loaded and copied, and the CPU must start every operation on the GPU. So the
+# GPU is hardly faster, and often slower: it depends on your CPU.
 #
 # </details>
 
@@ -364,8 +365,9 @@ f"{arithmetic.get_total_flops() / 1e6:.1f} million floating-point operations for
 # of a T4, this arithmetic takes two *microseconds*. But each layer, each gradient and the update of
 # the weights run as separate programs on the GPU, called *kernels*, and the CPU has to start each
 # one: a *kernel launch*. One launch takes [a few
-# microseconds](https://developer.nvidia.com/blog/cuda-graphs/), and more through Python and
-# PyTorch.
+# microseconds](https://developer.nvidia.com/blog/cuda-graphs/) in C++; an operation called through
+# Python and PyTorch takes 10 to 20 on a fast CPU, and about 60 on the older ones that the model
+# below uses.
 #
 # **Think first:** how many kernels does the *forward* pass need, if each operation of `forward`
 # except `flatten` needs at least one, and the loss two (log-softmax and a mean)?
@@ -377,10 +379,13 @@ f"{arithmetic.get_total_flops() / 1e6:.1f} million floating-point operations for
 #
 # </details>
 #
-# The backward pass needs at least 23 more, because most layers have several gradients to compute:
+# The backward pass needs about 22 more, because most layers have several gradients to compute:
 # those of the input, the weights, and the bias. The optimizer needs 3: it scales the momentum, adds
-# the gradients, and changes the weights, each for all parameters at once. That makes 39 in all. The
-# next cell models your own training step on a T4, with 4 and with 512 images.
+# the gradients, and changes the weights, each for all parameters at once. The model below counts
+# 40, because each convolution adds its bias in a kernel of its own.
+#
+# The next cell models your own training step on a T4, with 4 and with 512 images. Blue: the CPU
+# launches. Orange: a kernel runs. Green: the batch is copied to the GPU.
 
 
 # %%
@@ -401,7 +406,7 @@ small, large = modelled.values()
 ratio = large.seconds / small.seconds
 plot_timelines(
     modelled,
-    title=f"Modelled for a T4: 128 times more images take {ratio:.1f} times as long",
+    title=f"Modelled for a T4: 128 times as many images take {ratio:.1f} times as long",
 )
 
 # %%
@@ -413,9 +418,11 @@ print(
 
 # %% [markdown]
 # With 4 images, the GPU waits for the next kernel most of the time; it may also wait for the worker
-# processes. That is the answer: the classic network and its batches are too small for a GPU.
-# [Lesson 05](05_when_the_gpu_wins.ipynb) makes them larger and removes the waiting. (The model's
-# CPU is that of [published measurements](../docs/the_clock.md), and yours may launch faster.)
+# processes. To answer the question at the top, compare the milliseconds of the modelled line with
+# those of the first loop above: the T4 gains far less than its arithmetic promises, or nothing,
+# because the classic network and its batches are too small for a GPU. [Lesson
+# 05](05_when_the_gpu_wins.ipynb) makes them larger and removes the waiting. (The model's CPU is
+# that of [published measurements](../docs/the_clock.md), and yours may launch faster.)
 #
 # ## Save and reload (5 minutes)
 #
@@ -735,7 +742,8 @@ lesson.report(
 # - A resumable checkpoint also has the optimizer, the position and the random state.
 #
 # **To try:** set `batch_size = 64` and `epochs = 1`, and run again. Then set
-# `learning_rate = 0.016` too. What happens to the loss, and why?
+# `learning_rate = 0.016` too (each run takes the time of this lesson's training again). What
+# happens to the loss, and why?
 #
 # <details><summary>Answer</summary>
 #
