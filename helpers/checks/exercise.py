@@ -123,7 +123,7 @@ class Exercise:
         for name in vars(module).keys() - _NAMES:
             if similar := get_close_matches(name, _NAMES, 1, 0.8):
                 raise NameError(f"{module.__name__} defines {name!r}: is it {similar[0]!r}?")
-        self.hints = read_hints(module.hints, module.section)
+        self.hints = read_hints(getattr(module, "hints", ""), module.section)
         shared = {id: replace(hint, section=module.section) for id, hint in GENERAL.items()}
         shared |= lab.hints
         self.hints |= {id: shared[id] for id in self.row_ids() - self.hints.keys()}

@@ -46,7 +46,8 @@ from triton import language as tl
 #
 # The matrices may be transposed, or be parts of larger ones. So the kernel gets the strides of
 # each: element (i, j) of `X` is at `x_ptr + i * x_row + j * x_column`. The number of columns need
-# not be a multiple of 16: nothing outside a matrix may be read or written.
+# not be a multiple of 16: nothing outside a matrix may be read or written. Each element is read
+# once.
 
 
 # %% exercise=1
@@ -186,7 +187,7 @@ def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, TILE: tl.constexpr):
         a_mask, b_mask = (row < M) & (k[None, :] < K), (k[:, None] < K) & (column < N)
         a = tl.load(a_ptr + row * K + k[None, :], mask=a_mask, other=0.0)
         b = tl.load(b_ptr + k[:, None] * N + column, mask=b_mask, other=0.0)
-        total += tl.dot(a, b)
+        total = tl.dot(a, b, total, input_precision="ieee")
     tl.store(c_ptr + row * N + column, total, mask=(row < M) & (column < N))
     ### END SOLUTION
 

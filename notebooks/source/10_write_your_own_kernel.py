@@ -86,6 +86,8 @@ def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 # - The *mask* switches off the elements of the last block that do not exist. What a load returns
 #   for them is undefined, unless you pass `other=`; here nothing uses it.
 # - A kernel returns nothing: it stores.
+# - Program ids are int32, so offsets overflow above 2³¹ - 1: for such tensors write
+#   `tl.program_id(0).to(tl.int64)`.
 #
 # **Think first:** 100 elements, blocks of 32. How many programs are there, and how many elements of
 # the last block are switched off?
@@ -123,16 +125,22 @@ plot_accesses(
 # programs in this lesson, come from the kernel's own accesses.
 #
 # **Where does it run?** On a GPU, the first launch compiles the kernel, once for each combination
-# of dtypes and constants; `recording` also interprets it, on copies. Without a GPU, kernels are
-# only interpreted: the programs run as Python, one after another, with NumPy's arithmetic. (Outside
-# this course, set `TRITON_INTERPRET=1` before the first import of Triton. Nothing is checked then:
-# a missing mask changes other memory of the process.) Results are right, but times mean nothing,
-# and three things differ:
+# of dtypes, constants, and some properties of the arguments (an integer that is 1 or a multiple of
+# 16); `recording` also interprets it, on copies. With several GPUs, launch inside
+# `with torch.cuda.device(x.device):`. Without a GPU, kernels are only interpreted: the programs run
+# as Python, one after another, with NumPy's arithmetic. (Outside this course, set
+# `TRITON_INTERPRET=1` before the first import of Triton. Nothing is checked then: a missing mask
+# changes other memory of the process.) Results are right, but times mean nothing, and four things
+# differ:
 #
 # - bfloat16 is silently wrong in the interpreter, which stores it in integers and adds those
-#   (1 + 1 gives 1.7e38). `kernels` refuses it: use fp32 or fp16.
+#   (1 + 1 gives 1.7e38). `kernels` refuses it: use fp32, or fp16. (`tl.exp` and `tl.sigmoid` take
+#   only fp32 and fp64: write `x.to(tl.float32)` after the load.)
 # - Only one program runs at a time, so races do not show.
 # - `triton.autotune` and `triton.testing.do_bench` need a GPU.
+# - The interpreter accepts code that the compiler refuses: dictionaries, `break`, global variables
+#   that are not `tl.constexpr`, a variable whose type changes in a loop, tiles that are too large.
+#   Combine masks with `&`, not with `and`.
 #
 # ### Without the mask
 
@@ -152,9 +160,11 @@ except kernels.OutOfBounds as error:
     print(error)
 
 # %% [markdown]
-# The message comes from this course. Triton itself checks nothing: on a GPU, such a store changes
-# another tensor, or ends in "an illegal memory access was encountered", often many operations
-# later. NVIDIA's `compute-sanitizer` finds it there.
+# The message comes from this course. Triton itself checks nothing: on a GPU, such a store does
+# nothing visible (PyTorch rounds allocations up to 512 bytes), changes another tensor, or ends in
+# "an illegal memory access was encountered", often many operations later. NVIDIA's tool finds it:
+# `PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer python program.py`; without this setting, it
+# sees one large allocation.
 #
 # Read the message from the left: which program, which argument, which element. The first bad
 # element is 100, the length of the tensor, so the mask is missing or wrong.
@@ -175,7 +185,8 @@ for size in (1, 10_000, 1_000_000, 10_000_000, 100_000_000):
 # %% [markdown]
 # In this model, even the smallest kernel takes 5 µs of the GPU's time, and the operation around it
 # much more of the CPU's. Up to a million elements, this addition is limited by launches. Triton's
-# own launch, which is partly Python, takes time too.
+# own launch, which is partly Python, takes time too. (58 µs is a CPU of 2018; with a fast one, 10
+# to 20 µs, the limit is at a few hundred thousand.)
 #
 # Inside a launch, the programs have to fill the GPU. A T4 has 40 SMs, and each holds up to 32 warps
 # ([Turing tuning guide](https://docs.nvidia.com/cuda/turing-tuning-guide/)). By default, a Triton
@@ -190,9 +201,9 @@ at_once = sms * warps_per_sm // num_warps
 at_once, at_once * 1024
 
 # %% [markdown]
-# With fewer than 320 programs, or programs that need so many registers that fewer fit, the GPU has
-# too few loads in flight to hide the time that each takes. Many more programs are fine: they wait
-# for a place.
+# With fewer than 320 programs, or programs that need so many registers that fewer fit, the GPU may
+# have too few loads in flight to hide the time that each takes. Many more programs are fine: they
+# wait for a place.
 #
 # ## Fuse a bias and GELU (12 minutes)
 #
@@ -359,7 +370,8 @@ except kernels.OutOfBounds as error:
 # ## A race (6 minutes)
 #
 # A histogram: every program counts its block of digits. These tensors are on the CPU, so that the
-# programs run one after another everywhere.
+# programs run one after another everywhere. (Only in this course: Triton itself refuses CPU tensors
+# when it compiles.)
 
 
 # %%
@@ -394,10 +406,11 @@ plot_accesses(
 )
 
 # %% [markdown]
-# Within a block, all loads come before all stores, so each block adds at most 1 per digit. On a GPU
-# both programs run at once and may read the same old count: then one block's counts are lost, and
-# every run can give another result. `tl.atomic_add` reads, adds and writes in one step that nothing
-# can interrupt.
+# In the interpreter, all loads of a block come before all its stores, so each block adds 1 per
+# digit. On a GPU, not even that is certain: the warps of a program do not wait for each other here,
+# and both programs run at once. They may read the same old count: then one block's counts are lost,
+# and every run can give another result. `tl.atomic_add` reads, adds and writes in one step that
+# nothing can interrupt.
 #
 # An interpreter cannot show such a loss between programs. But `races()` finds every element that
 # one program writes and another one uses, unless both are atomic. Another test:
@@ -486,7 +499,7 @@ for block in (16, 32, 64):
 # %%
 points = {
     "vector add": n / (added.bytes_read + added.bytes_written),
-    "bias and GELU, fused": 4 * 1200 / (2 * tensor_bytes),
+    "bias and GELU, fused": 4 * 1200 / (fused.bytes_read + fused.bytes_written),
 }
 plot_roofline(
     points | intensity,
@@ -497,22 +510,32 @@ plot_roofline(
 
 # %% [markdown]
 # This assumes that every load goes to memory. Caches help: the T4's L2 cache of 4 MB serves
-# programs that load the same tile. Real kernels use tiles of 64 to 256. Triton's compiler puts them
-# into shared memory, and on GPUs from Ampere on it loads the next ones while it multiplies
-# (`num_stages`). `triton.autotune` tries tile sizes on a GPU.
+# programs that load the same tile. Real kernels use tiles of C with sides of 64 to 256, but step
+# through K by only 16 to 64, so that the tiles fit into shared memory: with `BLOCK=128`, the kernel
+# above needs 128 KB, and a T4 has 64 KB per SM (`OutOfResources`). Triton's compiler puts the tiles
+# there, and on GPUs from Ampere on it loads the next ones while it multiplies (`num_stages`).
+# `triton.autotune` tries tile sizes on a GPU.
+#
+# Triton officially supports GPUs from compute capability 8.0 on (Ampere). On a T4 (7.5) these
+# kernels compile, but Triton 3.8's `tl.dot` does not use its tensor cores.
 #
 # ## Online softmax (8 minutes)
 #
-# A row of 100,000 numbers does not fit into a block. Two passes over the row find maximum and sum,
-# a third one writes. *Online* softmax finds both in one pass: when a larger maximum m' turns up, it
-# corrects the sum so far, $s \leftarrow s \cdot e^{m - m'} + \sum e^{x - m'}$.
+# A block of 131,072 elements, for a row of 100,000, compiles, but does not fit into the 65,536
+# registers of an SM: it is spilled to slow memory. (Triton's limit is 1,048,576.) With smaller
+# blocks, two passes over the row find maximum and sum, a third one writes. *Online* softmax finds
+# both in one pass: when a larger maximum m' turns up, it corrects the sum so far,
+# $s \leftarrow s \cdot e^{m - m'} + \sum e^{x - m'}$.
+#
+# The maximum starts from a finite number: a first block of only minus infinity, as from an
+# attention mask, would otherwise give $-\infty - (-\infty)$, which is NaN.
 
 
 # %%
 @triton.jit
 def online_softmax_kernel(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
     start_of_row = tl.program_id(0) * columns
-    maximum, total = -float("inf"), 0.0
+    maximum, total = -1e30, 0.0
     for start in range(0, columns, BLOCK):
         column = start + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + start_of_row + column, mask=column < columns, other=-float("inf"))
@@ -604,8 +627,9 @@ except RuntimeError as error:
 # ## A kernel as an operator, and kernels by torch.compile (12 minutes)
 #
 # `torch.compile` should know about your kernel, so that it can fuse what is around it. `triton_op`
-# registers an operator, and `wrap_triton` shows its kernel to the compiler. The operator works with
-# `torch.compile`, `torch.export` and on shapes alone; `register_autograd` gives it a gradient.
+# registers an operator, and `wrap_triton` shows its kernel to the compiler. On a GPU, the operator
+# works with `torch.compile` and `torch.export`, and anywhere on shapes alone. `register_autograd`
+# gives it a gradient. Without it, `backward()` raises an error: this operator has none yet.
 
 # %%
 from torch.library import triton_op, wrap_triton
@@ -628,7 +652,8 @@ torch.ops.gpu_course.bias_gelu.default._schema
 # But you did not need to write this kernel. `torch.compile(bias_gelu)` writes one too:
 # `TORCH_LOGS=output_code python program.py` prints it. The next cell is what torch 2.14.1 generated
 # from the function `bias_gelu` above, for a T4 and tensors of (30, 40) and (40), without the
-# decorator that has its settings. (Generating this code needs no GPU, compiling it does.)
+# decorator that has its settings. (Neither generating nor compiling this code needs a GPU; running
+# it compiled does.)
 
 
 # %%

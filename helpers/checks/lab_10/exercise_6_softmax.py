@@ -33,6 +33,9 @@ hints = """
 overflow: The softmax is right for small numbers, but not for large or very negative ones.
     -> exp(89) is too large for float32, and exp(-104) is 0. What do you subtract from each number?
     Which maximum does a row start with?
+undefined: The result has numbers that are infinite or not a number (NaN).
+    -> Is exp taken of a positive number, or of inf - inf? Which of exp(old - new) and exp(new -
+    old) is at most 1? What does a `tl.load` without `other=` return where its mask is false?
 wrong-sum: The results of a row add up to {total:.4g} instead of 1.
     -> When the maximum changes, by which factor is the sum so far too large? Does the sum count
     anything after the end of the row?
