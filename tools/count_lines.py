@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 LIMITS = {
     "tests": (("tests/", "simulated_cuda/tests/", "conftest.py"), 18000),
     "helpers/checks": (("helpers/checks/",), 5000),
-    "helpers, rest": (("helpers/",), 7200),
+    "helpers, rest": (("helpers/",), 7000),
     "course/grading": (("course/grading/",), 2800),
     "course: execution, batch, reports": (
         ("course/execution/", "course/batch/", "course/reports/"),

@@ -6,8 +6,6 @@ delays the download by only a few seconds.
 
 import hashlib
 import os
-import socket
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -48,8 +46,7 @@ class TimeLimits:
     """Limits of a download: times in seconds, and a rate in bytes per second."""
 
     total: float = 300.0  # for the whole download, from all servers
-    connect: float = 3.0  # for connecting to the servers, all at the same time
-    stall: float = 5.0  # without new data
+    stall: float = 5.0  # without a connection or new data
     grace: float = 4.0  # how long a server's rate is measured before it is compared with `rate`
     rate: float = 500_000.0  # a slower server is used only if no other one delivers the file
 
@@ -103,8 +100,8 @@ def download(
     """
     deadline = time.monotonic() + limits.total
     part = target.with_name(f"{target.name}.part")
-    failures = find_unreachable(urls, limits.connect)
-    remaining = [url for url in urls if url not in failures]
+    failures: dict[str, str] = {}
+    remaining = urls
     while remaining:
         retries = []
         for url in remaining:
@@ -134,37 +131,6 @@ def is_intact(path: Path, expected: File) -> bool:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
     return digest.hexdigest() == expected.md5
-
-
-def find_unreachable(urls: Sequence[str], seconds: float) -> dict[str, str]:
-    """Return the reason for each server that accepts no connection within `seconds`.
-
-    All are tried at the same time: a timeout for each of them would take minutes.
-    """
-    failures = dict.fromkeys(urls, f"no connection within {seconds:g} s")
-
-    def connect(url: str) -> None:
-        try:
-            parts = urlsplit(url)
-            proxy = urllib.request.getproxies().get(parts.scheme)
-            if proxy and not urllib.request.proxy_bypass(parts.hostname or ""):
-                parts = urlsplit(proxy if "//" in proxy else f"//{proxy}")
-            port = parts.port or (443 if parts.scheme == "https" else 80)
-            if urlsplit(url).scheme in ("http", "https"):
-                socket.create_connection((parts.hostname or "", port), timeout=seconds).close()
-            del failures[url]
-        except TimeoutError:
-            return
-        except (OSError, ValueError) as error:
-            failures[url] = f"no connection ({getattr(error, 'strerror', None) or error})"
-
-    threads = [threading.Thread(target=connect, args=(url,), daemon=True) for url in failures]
-    end = time.monotonic() + seconds
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(max(0.0, end - time.monotonic()))
-    return dict(failures)
 
 
 def _append(

@@ -1,29 +1,14 @@
 """Figures about devices: messages, copies, bytes, timelines, and a network's tensors."""
 
-import math
 import textwrap
-from collections import Counter
 from collections.abc import Mapping
 
-from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
-
-from helpers.devices import Row, TensorTable
+from helpers.devices import TensorTable
 from helpers.language import translate
 from helpers.plots import style
-from helpers.plots.shapes import box, label, show_drawing
+from helpers.plots.shapes import box, label
 from helpers.plots.style import show
 from simulated_cuda.estimates import Estimate
-
-
-def draw_move() -> None:
-    """Show that `y = x.to(device)` leaves two tensors, one in each memory."""
-    show_drawing("move")
-
-
-def draw_message() -> None:
-    """Draw the message of a matrix product in four parts, each with its meaning."""
-    show_drawing("message")
 
 
 def plot_bytes(sizes: Mapping[str, int], *, title: str, xlabel: str) -> None:
@@ -69,49 +54,6 @@ def plot_timelines(estimates: Mapping[str, Estimate], *, title: str) -> None:
     figure.suptitle(title, fontsize=11)
     summary = "; ".join(summaries)
     show(figure, "Modelled timelines of CPU and GPU: time and waits. {summary}.", summary=summary)
-
-
-def draw_network(tables: Mapping[str, TensorTable], *, title: str) -> None:
-    """Show which memory holds each tensor, one panel per table from `helpers.devices.where`.
-
-    A bar is a tensor; its length grows with the number of bytes, but not to scale.
-    """
-    height = 1.3 + 0.3 * max(len(table.rows) for table in tables.values())
-    figure, _ = style.new_figure(1, len(tables), width=4.6 * len(tables), height=height)
-    summaries = []
-    for axis, (stage, table) in zip(figure.axes, tables.items(), strict=True):
-        _draw_memories(axis, table.rows)
-        axis.set_title(stage, fontsize=10, family="monospace")
-        counts = Counter(str(row.device) for row in table.rows)
-        summary = ", ".join(f"{count} on {device}" for device, count in counts.items())
-        summaries.append(f"{stage}: {summary or 'no tensors'}")
-    figure.suptitle(title)
-    show(
-        figure,
-        "The tensors of a network, each in CPU memory or GPU memory. {summary}.",
-        summary="; ".join(summaries),
-    )
-
-
-def _draw_memories(axis: Axes, rows: list[Row]) -> None:
-    """Draw the tensors' names, each with a bar on the left (CPU) or on the right (GPU)."""
-    axis.set(xlim=(0, 10), ylim=(-0.7, len(rows) + 1.0))
-    axis.axis("off")
-    for left, name, color in (
-        (0.0, "CPU memory", style.CPU_AREA),
-        (7.0, "GPU memory", style.GPU_AREA),
-    ):
-        box(axis, left, -0.6, 3.0, len(rows) + 1.5, facecolor=color)
-        label(axis, left + 1.5, len(rows) + 0.4, name, size=9)
-    for y, row in enumerate(reversed(rows)):
-        label(axis, 5, y, row.name, family="monospace", size=8)
-        length = 0.25 * math.log2(1 + row.bytes / 4) / 1.6
-        half = 0.105 * len(row.name)
-        left, line, color = 7.2, (5 + half, 7.2), style.GPU_COLOR
-        if row.device.type == "cpu":
-            left, line, color = 2.8 - length, (5 - half, 2.8), style.CPU_COLOR
-        axis.add_patch(Rectangle((left, y - 0.28), length, 0.56, facecolor=color))
-        axis.plot(line, (y, y), color="#888888", linewidth=0.8)
 
 
 def plot_stages(stages: Mapping[str, TensorTable], *, title: str) -> None:

@@ -6,18 +6,8 @@ from itertools import combinations, cycle
 import torch
 
 from helpers.plots import style
-from helpers.plots.shapes import LINE_COLOR, load_drawing, show_drawing
+from helpers.plots.shapes import LINE_COLOR, load_drawing
 from helpers.plots.style import show
-
-
-def draw_computer() -> None:
-    """Show the parts of a von Neumann computer and what moves between them."""
-    show_drawing("computer")
-
-
-def draw_processors() -> None:
-    """Show a CPU's few large cores next to a GPU's many small ones; not to scale."""
-    show_drawing("processors")
 
 
 def draw_cubes(cubes: Mapping[str, torch.Tensor], *, title: str) -> None:

@@ -1,6 +1,6 @@
 """Figures about kernels: which program touches which elements, and the roofline."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -61,29 +61,4 @@ def plot_accesses(
         "Grids of squares, one per element of {tensors}, for {programs} programs. A square has the "
         "color and number of the program that touches it; gray squares are touched by several.",
         **values,
-    )
-
-
-def plot_roofline(
-    points: Mapping[str, float], tflops: float, gigabytes: float, *, title: str
-) -> None:
-    """Show the highest possible speed against operations per byte, with kernels as points."""
-    figure, axis = style.new_figure(height=3.6)
-    ridge = 1000 * tflops / gigabytes
-    axis.plot((0.01, ridge, 1000), (gigabytes / 1e5, tflops, tflops), color=style.GPU_COLOR)
-    for name, intensity in points.items():
-        speed = min(tflops, intensity * gigabytes / 1000)
-        axis.plot(intensity, speed, "o", color=style.OTHER_COLORS[0])
-        style.annotate(axis, name, intensity, speed, 7, -7, fontsize=8)
-    axis.set(xscale="log", yscale="log", ylim=(0.002, 20), title=title)
-    axis.set(xlabel="floating-point operations per byte (log scale)")
-    axis.set(ylabel="TFLOP/s at most (log scale)")
-    axis.xaxis.set_major_formatter("{x:g}")
-    axis.yaxis.set_major_formatter("{x:g}")
-    show(
-        figure,
-        "Line chart on log scales. The highest speed grows with the operations per byte up to "
-        "{tflops} TFLOP/s, then stays there. Points on the line: {points}.",
-        tflops=tflops,
-        points=", ".join(f"{name} ({value:.2g})" for name, value in points.items()),
     )

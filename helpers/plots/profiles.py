@@ -1,4 +1,4 @@
-"""Figures for lesson 08 about profiling: a trace, a queue of kernels, the parts of a step."""
+"""Figures for lesson 08 about profiling: a trace, and the parts of a step."""
 
 from collections.abc import Mapping, Sequence
 
@@ -43,28 +43,6 @@ def draw_timeline(spans: Sequence[Span]) -> Figure:
     what = f"{len(kernels)} kernels" if kernels else f"{len(operations)} operations"
     where = "the GPU is" if kernels else "operations keep the CPU"
     axis.set_title(f"One step, {what}: {where} busy for {busy:.0%} of the time", fontsize=11)
-    return figure
-
-
-def draw_queue(rows: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> Figure:
-    """Draw launches on the CPU and kernels on the GPU, one panel per program.
-
-    Each kernel is `(launch start, launch end, kernel start, kernel end)`, in microseconds.
-    """
-    figure, axes = style.new_figure(len(rows), 1, width=8, height=1.5 * len(rows) + 0.6)
-    last = max(times[-1][3] for times in rows.values())
-    for axis, (name, times) in zip(axes.flat, rows.items(), strict=True):
-        for row, color in ((0, style.CPU_COLOR), (1, style.GPU_COLOR)):
-            starts = [kernel[2 * row] for kernel in times]
-            widths = [kernel[2 * row + 1] - kernel[2 * row] for kernel in times]
-            axis.barh([row] * len(times), widths, 0.7, starts, color=color, edgecolor="white")
-        busy = sum(widths) / times[-1][3]
-        axis.set_yticks([0, 1], ["CPU: launches", "GPU: kernels"])
-        axis.invert_yaxis()
-        axis.grid(axis="y", visible=False)
-        axis.set_xlim(0, last * 1.02)
-        axis.set_title(f"{name}: the GPU is busy for {busy:.0%} of the time", fontsize=10)
-    axes.flat[-1].set_xlabel("time [µs], calculated")
     return figure
 
 

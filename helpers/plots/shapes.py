@@ -37,10 +37,9 @@ def arrow(
 _SHAPES = {"box": box, "arrow": arrow, "label": label, "text": Axes.text, "line": Axes.plot}
 
 
-def show_drawing(name: str, **values: object) -> None:
-    """Show a drawing; `{name}` in its alternative text is replaced by the values."""
-    figure, alt = load_drawing(name)
-    style.show(figure, alt, **values)
+def show_drawing(name: str) -> None:
+    """Show the drawing `drawings/NAME.json`."""
+    style.show(*load_drawing(name))
 
 
 def load_drawing(name: str) -> tuple[Figure, str]:

@@ -62,6 +62,7 @@ from helpers import lesson, records
 from helpers.devices import describe_device
 from helpers.plots import hardware
 from helpers.plots import small_computer as figures
+from helpers.plots.shapes import show_drawing
 from helpers.small_computer import INSTRUCTION_SET, SmallComputer
 
 # %% tags=["parameters"]
@@ -151,7 +152,7 @@ hardware.plot_times(
 #   instructions such as `OUT` read or write.
 
 # %%
-hardware.draw_computer()
+show_drawing("computer")
 
 # %% [markdown]
 # The instructions that a processor understands are its **instruction set**: data movement,
@@ -631,7 +632,7 @@ ones = {n: torch.ones(n, n, dtype=torch.int64) for n in (2, 4, 8, 16)}
 # unit for every 16 or 32 of them.
 
 # %%
-hardware.draw_processors()
+show_drawing("processors")
 
 # %% [markdown]
 # | on the small computer | on a CPU | on an NVIDIA GPU |

@@ -45,6 +45,7 @@ import simulated_cuda
 from helpers import lesson, records
 from helpers.devices import count_fetches
 from helpers.plots import devices as figures
+from helpers.plots.shapes import show_drawing
 from helpers.plots.speed import plot_groups
 from helpers.plots.style import show
 
@@ -272,7 +273,7 @@ y
 x.device, y.device
 
 # %%
-figures.draw_move()
+show_drawing("move")
 
 # %% [markdown]
 # The copy moves 32 bytes: `torch.arange(4)` has four integers of 8 bytes (`int64`). If you change

@@ -35,7 +35,7 @@ from torch.nn import functional as F
 
 from helpers import lesson
 from helpers.explain import explain
-from helpers.plots import devices as figures
+from helpers.plots.shapes import show_drawing
 
 # %% tags=["parameters"]
 seed: int = 0  # seed of the random numbers
@@ -201,7 +201,7 @@ with expect_error():
     a @ b
 
 # %%
-figures.draw_message()
+show_drawing("message")
 
 # %% [markdown]
 # Inside torch, the operation is `mm(self, mat2)`, so `mat2` is the right side of `@`: your `b`.

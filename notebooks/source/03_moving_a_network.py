@@ -152,14 +152,12 @@ weight.device
 
 # %%
 after = where(net)
-figures.draw_network(
+figures.plot_stages(
     {"net = LeNet()": before, "net.to(device)": after},
     title="The names stay the same, and the tensors have moved",
 )
 
 # %% [markdown]
-# Each bar is a tensor; a longer bar means more bytes (on a logarithmic scale).
-#
 # Keeping the `Parameter` objects matters because other objects refer to the same parameters: the
 # optimizer that you created from `net.parameters()`, or two layers that share a weight. After the
 # move, they still refer to the network's parameters.

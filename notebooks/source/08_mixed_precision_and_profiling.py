@@ -48,6 +48,7 @@ from helpers.loaders import normalize
 from helpers.networks import ClassicNet
 from helpers.plots import precision as precision_plots
 from helpers.plots import profiles as profile_plots
+from helpers.plots.devices import plot_timelines
 from helpers.plots.speed import plot_groups
 from helpers.plots.style import show
 
@@ -517,28 +518,21 @@ show(
 
 # %% [markdown]
 # On a GPU there is a third row. In its gaps, the GPU waits for the CPU. The *utilization* is the
-# fraction of time a kernel runs. Arithmetic shows when gaps appear: say that a launch takes 5 µs of
-# the CPU's time.
+# fraction of time a kernel runs. A modelled timeline shows when gaps appear: twelve ReLUs on a T4,
+# of few numbers and of many.
 
 
 # %%
-def queued(kernel_microseconds, launch_microseconds=5):
-    launched = finished = 0
-    times = []
-    for kernel in kernel_microseconds:
-        launch, launched = launched, launched + launch_microseconds
-        start = max(launched, finished)
-        finished = start + kernel
-        times.append((launch, launched, start, finished))
-    return times
+def twelve_relus(x):
+    for _ in range(12):
+        x = torch.relu(x)
 
 
-programs = {"kernels of 2 µs": queued([2] * 12), "kernels of 12 µs": queued([12] * 12)}
-show(
-    profile_plots.draw_queue(programs),
-    alt="Two calculated timelines of twelve launches on the CPU and of twelve kernels. With "
-    "kernels of 2 microseconds the GPU waits between them; with 12 it is busy after the first.",
-)
+programs = {}
+for count in (1_000, 5_000_000):
+    numbers = torch.empty(count, device="meta")
+    programs[f"{count:,} numbers"] = simulated_cuda.estimate(twelve_relus, numbers, gpu="T4")
+plot_timelines(programs, title="Modelled: kernels that are shorter than a launch leave gaps")
 
 # %% [markdown]
 # Kernels shorter than a launch leave the GPU idle; a faster GPU won't help. `nvidia-smi` shows the

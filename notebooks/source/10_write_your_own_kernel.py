@@ -45,7 +45,8 @@ from torch.nn import functional as F
 
 import simulated_cuda
 from helpers import kernels, lesson
-from helpers.plots.kernels import plot_accesses, plot_roofline
+from helpers.plots.hardware import plot_speeds
+from helpers.plots.kernels import plot_accesses
 
 # %% tags=["parameters"]
 seed: int = 0  # of every random number
@@ -497,15 +498,13 @@ for block in (16, 32, 64):
 # cores) and 320 GB/s:
 
 # %%
-points = {
-    "vector add": n / (added.bytes_read + added.bytes_written),
-    "bias and GELU, fused": 4 * 1200 / (fused.bytes_read + fused.bytes_written),
-}
-plot_roofline(
-    points | intensity,
-    tflops=8.1,
-    gigabytes=320,
+intensity["vector add"] = n / (added.bytes_read + added.bytes_written)
+intensity["fused GELU"] = 4 * 1200 / (fused.bytes_read + fused.bytes_written)
+plot_speeds(
+    {"roof of a T4 GPU (data sheet)": ([0.01, 8100 / 320, 1000], [3.2, 8100, 8100])},
+    points={f"{name}, T4 GPU": (x, min(8100, 320 * x)) for name, x in intensity.items()},
     title="Only large tiles bring a product near the peak of a T4",
+    xlabel="operations per byte",
 )
 
 # %% [markdown]

@@ -16,7 +16,7 @@ SEGMENT = {
 }
 FIGURES = [
     (partial(devices.plot_bytes, xlabel="bytes"), {"once": 0}, "once 0.0 MB"),
-    (devices.draw_network, {"empty": TensorTable([])}, "empty: no tensors"),
+    (devices.plot_stages, {"empty": TensorTable([])}, "empty:"),
     (memory.plot_parts, {"SGD": {"weights": MIB, "states": 0}}, "SGD: weights."),
     (memory.draw_segments, [SEGMENT, {"segment_type": "small"}], "divided into blocks"),
 ]

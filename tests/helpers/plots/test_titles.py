@@ -40,10 +40,6 @@ def speedup(name, ratio, *, helps=False, differs=True, note=""):
     return Speedup(name, ratio, 0.95 * ratio, 1.05 * ratio, differs, 1e-4, helps, note)
 
 
-def runs(accuracy, *seconds):
-    return [{"accuracy": accuracy, "seconds": s} for s in seconds]
-
-
 CUMULATIVE = [
     speedup("resident data", 2.0, helps=True),
     speedup("bf16 autocast", 0.5),
@@ -54,13 +50,6 @@ CUMULATIVE = [
 ]
 ACCURACIES = {"all": [0.8, 0.81, 0.79], "salt": [0.7, 0.71, 0.6], "pepper": [0.8]}
 ROWS = [{"name": name, "accuracy": values} for name, values in ACCURACIES.items()]
-IN_300_S = {"time_limit": "300", "recipe": "slow", "accuracy_six_views": 0.72}
-QUICK = IN_300_S | {"recipe": "quick", "accuracy_six_views": 0.7}
-ONE_MINUTE = QUICK | {"time_limit": "60", "accuracy_six_views": 0.75}
-TIME_LIMITS = record(
-    recipes=["slow", "quick"], time_limits=["60", "300"], runs=[ONE_MINUTE, IN_300_S, QUICK]
-)
-AIRBENCH = record(runs={"airbench": runs(0.94, 2, 2.1), "course": runs(0.941, 1, 1.05)})
 
 
 def curves(*curves):
@@ -101,12 +90,6 @@ FIGURES = {
     ),
     "Largest loss: without salt, 10.0 points (1 runs per technique)\nmade-up GPU": lambda: (
         fast_cifar10.plot_ablation(record(baseline="all", rows=ROWS))
-    ),
-    "In 300 s: 72.0%, by slow\nmade-up GPU, torch 9.9, recorded 2000-01-01": lambda: (
-        fast_cifar10.plot_accuracy_by_time_limit(TIME_LIMITS)
-    ),
-    "94.10% in 1.02 s, 0.50 of airbench's time\nmade-up GPU, torch 9.9": lambda: (
-        fast_cifar10.plot_against_airbench(AIRBENCH)
     ),
     "One step, 2 operations: operations keep the CPU busy for 60% of the time": lambda: (
         profiles.draw_timeline(SPANS)
