@@ -37,7 +37,6 @@ def start(
 
     Args:
         device: "auto" (the accelerator if there is one) or a device name such as "cuda:1".
-        seed: seed for torch's generators on every device.
         practice: simulate `gpus` CUDA GPUs if the machine has none. For lessons about devices;
             never time anything on a simulated GPU.
         gpu_memory: the memory of each GPU, such as "1GiB". A simulated GPU then counts every

@@ -127,9 +127,7 @@ def compare(
 
     Args:
         variants: maps labels to functions; each runs on `device` or on the CPU.
-        device: the device to wait for.
         rounds: number of runs of each function; below 3, ValueError is raised.
-        seconds: total timed seconds of each function.
         units: maps labels to the amount of work of one call, such as a number of images, if the
             functions differ in it. Times are then per unit.
         warm_ups: maps labels to the number of untimed calls before each run; 2 by default.

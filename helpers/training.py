@@ -76,7 +76,6 @@ def train(
         net: maps a batch of images to logits `(N, C)`.
         loader: has a length and yields (images, labels). The loaders of `helpers.loaders` can
             resume within an epoch, others only at the start of one.
-        optimizer: an optimizer for the parameters of `net`.
         epochs: total number of epochs, including those of a resumed checkpoint.
         checkpoint: file to write after every epoch, every 30 seconds, and when interrupted. If
             None, nothing is written.

@@ -1,6 +1,6 @@
-"""Figures about a classifier: images with titles, loss, accuracy per class, confusion matrix."""
+"""Figures about a classifier: images with titles, loss, confusion matrix."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from helpers.evaluation import Evaluation
 from helpers.plots.shapes import label
-from helpers.plots.style import OTHER_COLORS, new_figure, text_color_on
+from helpers.plots.style import new_figure
 from helpers.training import History
 
 
@@ -37,22 +37,6 @@ def plot_loss_curve(history: History) -> Figure:
     axis.set_ylabel("mean cross-entropy loss")
     verb = "falls" if history.losses[-1] < history.losses[0] else "does not fall:"
     axis.set_title(f"The loss {verb} from {history.losses[0]:.2f} to {history.losses[-1]:.2f}")
-    return figure
-
-
-def plot_accuracy_by_class(per_class: Mapping[str, float], overall: float) -> Figure:
-    """Draw one bar per class, with a line at the overall accuracy; accuracies are from 0 to 1."""
-    figure, axis = new_figure()
-    percentages = {name: 100 * accuracy for name, accuracy in per_class.items()}
-    bars = axis.bar(list(percentages), list(percentages.values()), color=OTHER_COLORS[0])
-    number_color = text_color_on(OTHER_COLORS[0])
-    axis.bar_label(bars, fmt="%.0f", label_type="center", color=number_color)
-    axis.axhline(100 * overall, color="black", linestyle="--", label=f"overall {overall:.1%}")
-    axis.set(xlabel="class", ylabel="accuracy [% of its test images]", ylim=(0, 100))
-    axis.tick_params(axis="x", rotation=30)
-    axis.legend(loc="upper left", bbox_to_anchor=(0, 1.02), framealpha=1)
-    best, worst = max(per_class, key=per_class.get), min(per_class, key=per_class.get)
-    axis.set_title(f"Recognized best: {best}; worst: {worst}")
     return figure
 
 

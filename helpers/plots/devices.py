@@ -1,4 +1,4 @@
-"""Figures about devices: messages, copies, bytes, timelines, and a network's tensors."""
+"""Figures about devices: timelines, and a network's tensors."""
 
 import textwrap
 from collections.abc import Mapping
@@ -9,20 +9,6 @@ from helpers.plots import style
 from helpers.plots.shapes import box, label
 from helpers.plots.style import show
 from simulated_cuda.estimates import Estimate
-
-
-def plot_bytes(sizes: Mapping[str, int], *, title: str, xlabel: str) -> None:
-    """Show numbers of bytes as bars, in megabytes (10^6 bytes); `xlabel` says what they are."""
-    figure, axis = style.new_figure(height=1.2 + 0.4 * len(sizes))
-    texts = [f"{size / 1e6:,.1f} MB" for size in sizes.values()]
-    axis.set_axisbelow(True)
-    rows = {name: {"": size / 1e6} for name, size in sizes.items()}
-    ends = style.stack_bars(axis, rows, {"": style.OTHER_COLORS[0]}, height=0.6)
-    axis.bar_label(axis.containers[0], texts, padding=4, fontsize=9)
-    axis.set(xlim=(0, 1.2 * max(ends) or 1), xlabel=f"{xlabel} (MB)", title=title)
-    sizes_text = ", ".join(f"{name} {text}" for name, text in zip(sizes, texts, strict=True))
-    show(figure, "Bar chart of bytes: {listed}.", listed=sizes_text)
-
 
 # The row and the color of a span by the first word of its row; kernels are on "GPU 0".
 _TIMELINE = {

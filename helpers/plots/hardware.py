@@ -6,14 +6,17 @@ from itertools import combinations, cycle
 import torch
 
 from helpers.plots import style
-from helpers.plots.shapes import LINE_COLOR, load_drawing
+from helpers.plots.shapes import LINE_COLOR, label, load_drawing
 from helpers.plots.style import show
 
 
-def draw_cubes(cubes: Mapping[str, torch.Tensor], *, title: str) -> None:
-    """Show cubes side by side, each given by its corners, `(8, 3)`.
+def draw_cubes(
+    cubes: Mapping[str, torch.Tensor], brightness: Sequence[float], *, title: str
+) -> None:
+    """Show cubes side by side, each given by its corners, `(8, 3)`, and light the last one.
 
-    Two corners are connected if their row numbers differ in one bit.
+    Two corners are connected if their row numbers differ in one bit. `brightness` is from 0 to 1,
+    for the faces in the direction of each axis and then for their opposites.
     """
     figure, _ = style.new_figure(1, len(cubes), width=3.4 * len(cubes), height=3.2)
     edges = [(i, j) for i, j in combinations(range(8), 2) if (i ^ j).bit_count() == 1]
@@ -25,6 +28,16 @@ def draw_cubes(cubes: Mapping[str, torch.Tensor], *, title: str) -> None:
         for i, j in edges:
             axis.plot((across[i], across[j]), (up[i], up[j]), color=LINE_COLOR, linewidth=1.3)
         axis.plot(across, up, "o", color=style.OTHER_COLORS[0], markersize=7)
+        depth = z - 0.35 * y
+        for number, light in enumerate(brightness if axis is figure.axes[-1] else ()):
+            first, second = (bit for bit in (1, 2, 4) if bit != 4 >> number % 3)
+            start = 7 - first - second if number < 3 else 0
+            face = [start, start + first, start + first + second, start + second]
+            if depth[face].mean() < depth.mean():  # in sight
+                middle = [sum(values[n] for n in face) / 4 for values in (across, up)]
+                gray = str(0.2 + 0.8 * light)
+                axis.fill([across[n] for n in face], [up[n] for n in face], gray, zorder=3)
+                label(axis, *middle, f"{light:.2f}", color=style.text_color_on(gray), zorder=4)
         axis.set(xlim=(-1.8, 1.8), ylim=(-1.8, 1.8), title=name)
         axis.title.set_family("monospace")
         axis.set_aspect("equal")
@@ -71,14 +84,16 @@ def plot_speeds(
     looks = cycle(("-", "--") if points else ("o-", "s--", "D--", "^-"))
     for (name, (sizes, speeds)), look in zip(curves.items(), looks, strict=False):
         axis.plot(sizes, speeds, look, markersize=5, label=name, color=style.device_color(name))
-    for number, (name, (size, speed)) in enumerate((points or {}).items()):
+    for name, (size, speed) in (points or {}).items():
         axis.plot(size, speed, "o", color=style.device_color(name))
-        up = (-11, 11)[number % 2]  # so that the names of neighbors do not overlap
+        # Below the point, or above it if another name is to its left.
+        up = 11 if any(size / 3 < other < size for other, _ in points.values()) else -11
         style.annotate(axis, name.split(",")[0], size, speed, 0, up, ha="center")
     axis.set(xscale="log", yscale="log", xlabel=f"{xlabel} (log scale)")
+    axis.margins(y=0.1)
     axis.yaxis.set_major_formatter("{x:,g}")
     axis.set(ylabel="GFLOP/s (log scale)", title=title)
-    axis.legend(frameon=False, fontsize=8, loc="upper left")
+    figure.legend(frameon=False, fontsize=8, loc="outside lower center", ncols=1 if points else 2)
     best = {name: max(speeds) for name, (_, speeds) in curves.items()}
     best |= {name: speed for name, (_, speed) in (points or {}).items()}
     listed = "; ".join(f"{name}: \N{ALMOST EQUAL TO} {speed:,.4g}" for name, speed in best.items())

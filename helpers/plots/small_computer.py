@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from helpers.language import translate
-from helpers.plots.style import OTHER_COLORS, new_figure, scale_to_sizes, show
-from helpers.small_computer import Trace
+from helpers.plots.shapes import box, load_drawing
+from helpers.plots.style import OTHER_COLORS, WAITING_AREA, new_figure, scale_to_sizes, show
+from helpers.small_computer import SmallComputer, Trace
 
 
 def plot_cycles(
@@ -28,6 +29,35 @@ def plot_cycles(
     show(figure, "Line chart of cycles on log scales. {summary}.", summary="; ".join(lines))
 
 
+# The parts of the drawing of the computer that an instruction uses after it has been fetched.
+_PARTS = {"LOAD": (3, 6, 9, 13), "STORE": (3, 6, 9, 13), "CMP": (2, 3, 11, 12), "JNN": (1, 14)}
+
+
+def animate_parts(trace: Trace) -> None:
+    """Outline the parts of the computer that each of the first four steps of `trace` uses."""
+    frames = [load_drawing("computer")[0] for _ in range(5)]
+    for step, frame in zip(trace.steps, frames[1:], strict=False):
+        for number in (5, 8, *_PARTS[step.instruction.split()[0]]):
+            frame.axes[0].patches[number].set(edgecolor=OTHER_COLORS[2], linewidth=3)
+        frame.suptitle(f"{step.instruction}: {step.effect}", family="monospace")
+    show(frames, "The parts of the computer. In four steps, those that a step uses are outlined.")
+
+
+def animate_lanes(computer: SmallComputer, steps: int) -> None:
+    """Execute `steps` instructions, and show register A and the active lanes after each."""
+    frames, lanes = [], computer.lanes
+    for step in (computer.step() for _ in range(steps)):
+        figure, axis = new_figure(width=6, height=1.6)
+        for number, (lane, active) in enumerate(zip(lanes, step.active, strict=True)):
+            text = f"{translate('lane {number}', number=number)}\nA = {lane.registers['A']}"
+            box(axis, number, 0, 0.9, 1, text, facecolor="#A6DCCB" if active else WAITING_AREA)
+        axis.set(xlim=(-0.1, len(lanes)), ylim=(-0.1, 1.1))
+        axis.axis("off")
+        axis.set_title(step.instruction, family="monospace")
+        frames.append(figure)
+    show(frames, "Lanes in {steps} steps: active ones green, waiting ones gray.", steps=steps)
+
+
 def plot_lanes(trace: Trace, *, title: str) -> None:
     """Show which lanes are active in each step of `trace`."""
     active = np.array([step.active for step in trace.steps]).T
@@ -44,11 +74,4 @@ def plot_lanes(trace: Trace, *, title: str) -> None:
         translate("lane {lane}: {steps}", lane=lane, steps=row.sum())
         for lane, row in enumerate(active)
     ]
-    show(
-        figure,
-        "Grid of {lanes} lanes by {steps} steps, filled where a lane is active. "
-        "Active steps: {busy}.",
-        lanes=lanes,
-        steps=steps,
-        busy=", ".join(busy),
-    )
+    show(figure, "Grid of lanes by steps. Active steps: {busy}.", busy=", ".join(busy))

@@ -193,15 +193,11 @@ class SmallComputer:
 
     Args:
         program: the text of the program; `INSTRUCTION_SET` lists the instructions.
-        lanes: the number of lanes.
         special: the special instructions that this computer has: "RELU", "MAC", or both.
         memory_width: how many cells memory can read or write at a time; an instruction that needs
             more takes its cycles once per access. None: as many as there are lanes.
         data: the named data of the program, each a number or a list, tensor, or array of numbers
             (a matrix is stored row by row). They follow the program in memory.
-
-    Raises ProgramError for a program that cannot be parsed, and TypeError or ValueError for invalid
-    data and options.
     """
 
     def __init__(

@@ -281,7 +281,14 @@ computer.trace()
 # </details>
 
 # %%
-SmallComputer(relu, x=5, y=7).trace()
+trace = SmallComputer(relu, x=5, y=7).trace()
+trace
+
+# %% [markdown]
+# The picture shows four of these steps. It moves once, for five seconds.
+
+# %%
+figures.animate_parts(trace)
 
 # %% [markdown]
 # ## An instruction made for the task (5 minutes)
@@ -421,7 +428,17 @@ figures.plot_cycles(lanes, counted, title="Lanes divide the time until memory is
 # 8.
 
 # %%
-SmallComputer(relu_all, lanes=4, x=[3, -1, 4, -5], y=[0] * 4, n=4).trace()
+computer = SmallComputer(relu_all, lanes=4, x=[3, -1, 4, -5], y=[0] * 4, n=4)
+computer.trace()
+
+# %% [markdown]
+# Steps 5 to 9; gray lanes wait:
+
+# %%
+computer.reset()
+for _ in range(4):
+    computer.step()
+figures.animate_lanes(computer, steps=5)
 
 # %% [markdown]
 # This is **divergence**: the control unit executes one path after the other, and the other lanes
@@ -504,7 +521,8 @@ figures.plot_cycles(
 # %% [markdown]
 # With few warps, the time hardly grows: the waiting times overlap. With 128, an instruction is
 # executed in four of five cycles, so more warps take longer again. A GPU needs many more threads
-# than lanes.
+# than lanes. (A T4's control unit holds at most 8 warps, but a real warp can load several numbers
+# before it waits.)
 
 # %% [markdown]
 # ## From 3D graphics to networks (5 minutes)
@@ -518,9 +536,7 @@ angle = torch.tensor(0.6)
 cos, sin = angle.cos().item(), angle.sin().item()
 rotation = torch.tensor([[cos, 0.0, -sin], [0.0, 1.0, 0.0], [sin, 0.0, cos]])
 rotated = cube @ rotation
-hardware.draw_cubes(
-    {"cube": cube, "cube @ rotation": rotated}, title="A rotation is a matrix product"
-)
+rotated
 
 # %% [markdown]
 # **Lighting**: the brightness of a face is the dot product of its normal (the direction it faces)
@@ -529,10 +545,15 @@ hardware.draw_cubes(
 # %%
 normals = torch.cat([torch.eye(3), -torch.eye(3)]) @ rotation  # 6 faces
 light = torch.tensor([0.6, 0.64, 0.48])
-torch.relu(normals @ light)
+brightness = torch.relu(normals @ light)
+hardware.draw_cubes(
+    {"cube": cube, "cube @ rotation": rotated, "relu(normals @ light)": rotated},
+    brightness.tolist(),
+    title="A rotation is a matrix product, and so is light",
+)
 
 # %% [markdown]
-# The last line is also a **layer of a neural network** without its bias: `torch.relu(x @ w)`.
+# `torch.relu(normals @ light)` is also a **layer of a neural network** without its bias.
 # Millions of points and pixels run the same short program, and none needs the result of another. So
 # graphics chips got many lanes, and networks can use them:
 #
@@ -733,16 +754,15 @@ for name in ("ReLU", "matrix product"):
 speed = curves[f"product, all CPU threads ({all_threads})"][1][-1]  # of the largest
 hardware.plot_speeds(
     curves,
-    title=f"Products reach 4,073 GFLOP/s on a T4, {speed:,.0f} on this CPU; ReLU reaches far less",
+    title=f"Products: {max(gflops):,.0f} GFLOP/s on a T4, {speed:,.0f} on this CPU; ReLU: far less",
     xlabel="operations in one call",
 )
 
 # %% [markdown]
-# On the left, starting a call takes longer than its work: on the T4, 30 to 60 microseconds. It has
-# the most lanes to fill, so it needs the largest tensors. On the right, ReLU stops at 29 GFLOP/s on
+# On the left, starting a call takes longer than its work: on the T4, 30 to 60 microseconds. On the
+# right, ReLU stops at 29 GFLOP/s on
 # the T4: its lanes wait for memory. Where your CPU's ReLU gets slower, the tensors no longer fit
-# into its cache. If your CPU's curve for products jumps up and down, other programs were using its
-# cores: close them and run this section again.
+# into its cache.
 
 # %% [markdown]
 # ## The roof (6 minutes)

@@ -106,8 +106,7 @@ except RuntimeError as error:
     print(str(error).splitlines()[0])
 
 # %% [markdown]
-# *Ordinal* means index. A type that does not exist raises an error at once, with a list of the
-# types that torch knows:
+# *Ordinal* means index. A type that does not exist raises an error at once, which lists all types:
 
 # %%
 try:
@@ -136,7 +135,7 @@ x = torch.zeros(1, device="cuda")
 # ## Which devices are there? (5 minutes)
 #
 # `torch.cuda.is_available()` says whether torch can use a GPU, and `torch.cuda.device_count()` how
-# many. Their names differ from machine to machine:
+# many. Their names:
 
 # %% tags=["nbval-ignore-output"]
 {f"cuda:{i}": torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())}
@@ -174,8 +173,8 @@ try_gpu(), try_gpu(99)
 try_all_gpus()
 
 # %% [markdown]
-# Later lessons import them from `helpers.devices`. They know only CUDA. For programs that should
-# also run on Apple's or Intel's GPUs, torch has a general term, **accelerator**:
+# Later lessons import them from `helpers.devices`. They know only CUDA. torch's term for a GPU of
+# any manufacturer is **accelerator**:
 
 # %%
 torch.accelerator.current_accelerator(check_available=True)
@@ -435,39 +434,39 @@ X.shape, X.numel(), X.element_size(), X.nbytes
 #
 # <details><summary>Answer</summary>
 #
-# 19.3 MB and 77.1 MB. A tensor on the `meta` device has no numbers, so the next cell computes the
-# sizes without using memory.
+# 19.3 MB and 77.1 MB. The next cell uses no memory: it creates tensors on the `meta` device.
 #
 # </details>
 
 # %%
 dtypes = (torch.uint8, torch.float16, torch.float32, torch.float64)
 batch = {d: torch.empty(128, 3, 224, 224, dtype=d, device="meta").nbytes for d in dtypes}
-batch
-
-# %%
-figures.plot_bytes(
-    {str(d).removeprefix("torch."): size for d, size in batch.items()},
-    title="The data type decides how many images fit",
-    xlabel="128 images of 3 x 224 x 224 numbers",
-)
+{str(d): f"{size / 1e6:.1f} MB" for d, size in batch.items()}
 
 # %% [markdown]
 # A T4 has 16 GB, but training also keeps the output of nearly every layer for the backward pass,
 # which computes the gradients. That takes much more than the images.
 #
-# `torch.cuda.memory_allocated` returns the bytes that your tensors hold on a GPU. This cell shows
-# how many `big` adds, and how many are left when it is deleted:
+# `torch.cuda.memory_allocated` returns the bytes that your tensors hold on a GPU. The next cell
+# shows them without `big`, with it, with its copy on the second GPU, and without both:
+
 
 # %%
-before = torch.cuda.memory_allocated(device)
+def allocated():
+    return {str(gpu): torch.cuda.memory_allocated(gpu) for gpu in try_all_gpus()}
+
+
+# %% tags=["nbval-ignore-output"]
+stages = [allocated()]
 big = torch.zeros(1024, 1024, device=device)
-with_big = torch.cuda.memory_allocated(device)
-del big
-with_big - before, torch.cuda.memory_allocated(device) - before
+stages.append(allocated())
+copy = big.to(try_gpu(1))
+stages.append(allocated())
+del big, copy
+[*stages, allocated()]
 
 # %% [markdown]
-# 1024 · 1024 numbers of 4 bytes. The memory is freed as soon as nothing refers to the tensor.
+# 1024 · 1024 numbers of 4 bytes on each GPU, freed as soon as nothing refers to them.
 #
 # **Think first:** now `big` is deleted, but `row`, the first of its 1024 rows, still exists. How
 # many bytes are in use?
@@ -542,8 +541,8 @@ show(
         published["GB/s"],
         "GB/s",
         title="Published: a T4's memory moves 25 times as many bytes per second as its bus",
-        source="copies of 32 MB, pinned memory; published by router-gao (cuda-demo)"
-        "; within GPU memory: bytes read plus bytes written",
+        source="copies of 32 MB, pinned memory; within GPU memory: bytes read plus written"
+        "\npublished by router-gao (cuda-demo), CUDA's sample bandwidthTest",
         text="{:,.4g}".format,
     ),
     alt="Bar chart of the speed of copies. T4: 9.7 GB/s to the GPU, 11.1 back, 240 within its "
@@ -606,17 +605,11 @@ for program in (floats_in_every_pass, bytes_in_every_pass, bytes_once):
     bus = Bus()
     results.append(sum(program(bus)).item())
     transferred[program.__name__.replace("_", " ")] = bus.transferred
-transferred, results
-
-# %%
-figures.plot_bytes(
-    transferred,
-    title="One fortieth of the bytes for the same result",
-    xlabel="transferred between CPU and GPU",
-)
+{name: f"{size / 1e6:.1f} MB" for name, size in transferred.items()}, results
 
 # %% [markdown]
-# Each transfer also has a fixed cost, so one large transfer is faster than a thousand small ones.
+# One fortieth of the bytes for the same result. Each transfer also has a fixed cost, so one large
+# transfer is faster than a thousand small ones.
 #
 # ### Pinned memory
 #
@@ -818,8 +811,8 @@ figures.plot_timelines(modelled, title="Modelled for a T4: without waits, the GP
 # %% [markdown]
 # ### Many small operations
 #
-# A kernel launch takes the CPU several microseconds, however small the tensor is. Here are the two
-# programs from the beginning. They have the same result:
+# A kernel launch takes the CPU several microseconds, however small the tensor is. The two programs
+# from the beginning have the same result:
 
 
 # %%
@@ -892,8 +885,6 @@ else:
 #   Keep such lines out of the inner loop, log on the GPU, and synchronize before you read a clock.
 # - The line to blame: `total = total + row` in a loop. One large operation is faster than many
 #   small ones, because each launch takes the CPU time.
-#
-# The [glossary](../docs/glossary.md) explains the terms of this course.
 #
 # **To try:**
 #

@@ -63,9 +63,6 @@ def losses(*values):
 FIGURES = {
     "The loss falls from 2.30 to 1.20": lambda: classification.plot_loss_curve(losses(2.3, 1.2)),
     "does not fall: from 1.00 to 1.50": lambda: classification.plot_loss_curve(losses(1, 1.5)),
-    "Recognized best: bee; worst: cow": lambda: classification.plot_accuracy_by_class(
-        {"ant": 0.5, "bee": 0.9, "cow": 0.1}, 0.5
-    ),
     "Most common mistake: cow predicted as bee": lambda: classification.plot_confusion_matrix(
         COUNTS, ("ant", "bee", "cow")
     ),
