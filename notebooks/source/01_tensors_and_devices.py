@@ -710,7 +710,7 @@ X = torch.ones(2, 3, device=device)
 # | `print(x)`, or `x` at the end of a cell | the numbers are shown |
 # | `x.cpu()`, `x.tolist()`, `x.cpu().numpy()` | all the numbers are fetched |
 # | `if`, `while`, `assert` with a tensor | Python must know which way to go |
-# | `x[x > 0]`, `torch.nonzero(x)`, `x.unique()` | the size of the result depends on the numbers |
+# | `x[x > 0]`, `x.nonzero()`, `x.unique()`, `x.bincount()` | their size depends on the numbers |
 # | `x.to(device)` from the CPU, without `non_blocking=True` | torch waits for the copy |
 #
 # One example from each row:
