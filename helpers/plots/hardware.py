@@ -80,15 +80,15 @@ def plot_speeds(
     points: Mapping[str, tuple[float, float]] | None = None,
 ) -> None:
     """Show curves of GFLOP/s, by sizes, and single points; their names mention the device."""
-    figure, axis = style.new_figure(height=4.0)
+    figure, axis = style.new_figure(height=4.8)
     looks = cycle(("-", "--") if points else ("o-", "s--", "D--", "^-"))
     for (name, (sizes, speeds)), look in zip(curves.items(), looks, strict=False):
         axis.plot(sizes, speeds, look, markersize=5, label=name, color=style.device_color(name))
     for name, (size, speed) in (points or {}).items():
         axis.plot(size, speed, "o", color=style.device_color(name))
         # Below the point, or above it if another name is to its left.
-        up = 11 if any(size / 3 < other < size for other, _ in points.values()) else -11
-        style.annotate(axis, name.split(",")[0], size, speed, 0, up, ha="center")
+        up = 8 if any(size / 3 < other < size for other, _ in points.values()) else -10
+        style.annotate(axis, name.split(",")[0], size, speed, 5, up)
     axis.set(xscale="log", yscale="log", xlabel=f"{xlabel} (log scale)")
     axis.margins(y=0.1)
     axis.yaxis.set_major_formatter("{x:,g}")
