@@ -312,7 +312,8 @@ for epoch in (0, 1):
 # `DistributedDataParallel` (DDP) does what you did by hand. At the start, it sends the weights of
 # rank 0 to all. In the backward pass, it all-reduces the gradients in *buckets* of about 25 MB, as
 # soon as a bucket is complete, while the backward pass continues with earlier layers. Before each
-# forward pass, it copies the buffers of rank 0, such as BatchNorm's running mean, to all.
+# forward pass, it copies the buffers of rank 0, such as BatchNorm's running mean, to all. (The older
+# `nn.DataParallel` has one process for all GPUs and copies the network in every step: avoid it.)
 
 # %%
 show_program("ddp.py")
