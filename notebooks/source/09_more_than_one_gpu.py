@@ -312,8 +312,8 @@ for epoch in (0, 1):
 # `DistributedDataParallel` (DDP) does what you did by hand. At the start, it sends the weights of
 # rank 0 to all. In the backward pass, it all-reduces the gradients in *buckets* of about 25 MB, as
 # soon as a bucket is complete, while the backward pass continues with earlier layers. Before each
-# forward pass, it copies the buffers of rank 0, such as BatchNorm's running mean, to all. (The older
-# `nn.DataParallel` has one process for all GPUs and copies the network in every step: avoid it.)
+# forward pass, it copies the buffers of rank 0, such as BatchNorm's running mean, to all. (Avoid
+# the older `nn.DataParallel`: one process serves all GPUs and copies the network in every step.)
 
 # %%
 show_program("ddp.py")
@@ -328,9 +328,8 @@ torchrun("--nproc-per-node 2", programs / "ddp.py", "--batch-size 8 --output", o
 #
 # <details><summary>Answer</summary>
 #
-# The weights are equal, and two processes that write one file at the same time can destroy it.
-# Rank 0 saves `net.state_dict()`. In `ddp.state_dict()`, every name starts with
-# `module.`, and the file would not fit the network without DDP.
+# The weights are equal, and two processes that write one file at the same time can destroy it. In
+# `ddp.state_dict()`, every name would start with `module.`.
 #
 # </details>
 #
@@ -383,7 +382,7 @@ show_program("deadlock.py")
 #
 # <details><summary>Answer</summary>
 #
-# Rank 1 goes on. Rank 0 waits for the timeout, 2 seconds.
+# Rank 1 goes on. Rank 0 waits for 2 seconds.
 #
 # </details>
 
