@@ -48,7 +48,7 @@ def measure(cifar10_root: Path | str) -> Results:
         print(f"To download it: curl -fO {SOURCE}")
         return {}
     dataset = cifar10.load(cifar10_root)
-    with _images_for_airbench(dataset):
+    with images_for_airbench(dataset):
         recipes, warm_up_seconds = {}, {}
         for name, prepare, source in (
             ("airbench", _prepare_airbench, script),
@@ -114,8 +114,8 @@ def _prepare_airbench(script: Path, device: torch.device) -> Callable[[int], Run
 
 
 @contextlib.contextmanager
-def _images_for_airbench(dataset: Dataset) -> Iterator[None]:
-    # The script looks for downloaded images in ./cifar10/*.pt.
+def images_for_airbench(dataset: Dataset) -> Iterator[None]:
+    """Work in a folder with the images in ./cifar10/*.pt, where the script looks for them."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         Path("cifar10").mkdir()
         for name, part in (("train", dataset.train), ("test", dataset.test)):

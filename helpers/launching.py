@@ -117,9 +117,8 @@ def _failure_report(folder: Path) -> str:
         for rank, _, text in _logs(folder, "stderr.log")
         if text.strip()
     ]
-    # An exception that a worker did not catch is in a separate file. The workers inherit the
-    # launcher's SIGTERM handler, so the workers that it terminates report a SignalException; the
-    # command `torchrun` does not show it.
+    # An exception that a worker did not catch is in a separate file. Workers that the launcher
+    # terminates report a SignalException, which the command `torchrun` does not show.
     for rank, _, text in _logs(folder, "error.json"):
         message = json.loads(text)["message"]["message"]
         if not message.startswith("SignalException"):

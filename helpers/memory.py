@@ -22,11 +22,7 @@ def allocated_size(nbytes: int) -> int:
 
 
 def warm_up(device: torch.device) -> None:
-    """Run forward and backward passes once, so that CUDA's libraries allocate their workspaces.
-
-    `torch.cuda.memory_allocated` counts the workspaces that cuBLAS allocates on first use. A
-    simulated GPU has none.
-    """
+    """Run a network, so that cuBLAS allocates the workspaces that `memory_allocated` counts."""
     for dtype in (torch.float32, torch.bfloat16):
         net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8 * 6 * 6, 8))
         net.to(device, dtype)

@@ -21,7 +21,8 @@ _TIMELINE = {
 def plot_timelines(estimates: Mapping[str, Estimate], *, title: str) -> None:
     """Show when CPU and GPU work and wait, one panel per result of `simulated_cuda.estimate`."""
     figure, _ = style.new_figure(len(estimates), 1, width=8, height=1.2 * len(estimates) + 1.1)
-    longest = 1e3 * max(1.02 * estimate.seconds for estimate in estimates.values())
+    ends = [max(s.end for s in e.spans) - min(s.start for s in e.spans) for e in estimates.values()]
+    longest = 1.02e3 * max(ends)
     summaries = []
     for axis, (name, estimate) in zip(figure.axes, estimates.items(), strict=True):
         first = min(span.start for span in estimate.spans)

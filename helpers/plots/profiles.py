@@ -17,22 +17,22 @@ def draw_timeline(spans: Sequence[Span]) -> Figure:
     parts = [span for span in spans if span.row == "part" and span.name in PART_COLORS]
     operations = outermost(span for span in spans if span.row == "operation")
     kernels = [span for span in spans if span.row == "kernel"]
-    rows = {"part of the step": parts, "CPU: operations": operations}
-    if kernels:
-        rows["GPU: kernels"] = kernels
+    rows = ["part of the step", "CPU: operations", "GPU: kernels"][: 3 if kernels else 2]
     figure, axis = style.new_figure(width=8, height=0.6 * len(rows) + 1.4)
     end = max(span.end for span in [*parts, *kernels])  # kernels may run after the last launch
-    for row, row_spans in enumerate(rows.values()):
-        for span in row_spans:
-            color = PART_COLORS.get(span.name, style.GPU_COLOR if row == 2 else style.CPU_COLOR)
-            is_wide = span.end - span.start > 0.1 * end
-            look = {"color": color, "edgecolor": "white"}
-            if row == 0 and is_wide:
-                font = {"fontsize": 7, "color": style.text_color_on(color), "clip_on": True}
-                label(axis, (span.start + span.end) / 2000, row, span.name, **font)
-            elif row == 0:
-                look["label"] = span.name
-            axis.barh(row, (span.end - span.start) / 1000, 0.7, left=span.start / 1000, **look)
+    for span in parts:
+        left, width = span.start / 1000, (span.end - span.start) / 1000
+        look = {"color": PART_COLORS[span.name], "edgecolor": "white"}
+        if 1000 * width > 0.1 * end:
+            font = {"fontsize": 7, "color": style.text_color_on(look["color"]), "clip_on": True}
+            label(axis, left + width / 2, 0, span.name, **font)
+        else:
+            look["label"] = span.name
+        axis.barh(0, width, 0.7, left=left, **look)
+    for row, spans, color in ((1, operations, style.CPU_COLOR), (2, kernels, style.GPU_COLOR)):
+        bars = [(span.start / 1000, (span.end - span.start) / 1000) for span in spans]
+        look = {"edgecolor": "white", "linewidth": min(1, 40 / (len(bars) + 1))}
+        axis.broken_barh(bars, (row - 0.35, 0.7), facecolor=color, **look)
     axis.set_yticks(range(len(rows)), rows)
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)

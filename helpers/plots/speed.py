@@ -102,8 +102,11 @@ def plot_curves(curves: Sequence[Curve], size_label: str, *, unit: str = "") -> 
 def use_plain_log_scale(axis: Axis, marks: tuple[int, ...] = (1, 2, 5)) -> None:
     """Make an axis logarithmic with ticks at `marks` times powers of ten, as plain numbers."""
     getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
+    low, high = sorted(axis.get_view_interval())
+    if marks == (1, 2, 5) and not 5 < high / low < 200:  # one label is too few, ten overlap
+        marks = (1,) if high > 5 * low else (1, 1.5, 2, 3, 4, 5, 7)
     axis.set_major_locator(LogLocator(subs=marks))
-    axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
+    axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 10 else f"{value:g}")
     axis.set_minor_locator(NullLocator())
 
 

@@ -133,8 +133,10 @@ print(*(f"{1e3 * seconds_taken:.1f}" for seconds_taken in times), "ms")
 
 # %% [markdown]
 # **The first call includes work that happens only once**: it loads libraries and kernels, chooses
-# an algorithm for each convolution and allocates memory. On a CPU this may be little; on a GPU it
-# is often longer than all other calls together.
+# an algorithm for each convolution and allocates memory. On a CPU this may be little. In a trace of
+# AlexNet on an A100 that [HTA's
+# authors](https://github.com/facebookresearch/HolisticTraceAnalysis/tree/main/tests/data/critical_path)
+# published, the first forward pass takes 12.7 s, and a later one 0.04 s.
 #
 # **The clock does not wait for the GPU.** On a CPU, a call returns when it is done. On a GPU, it
 # returns as soon as the work is in a *queue*. `simulated_cuda.estimate` models how long a function
@@ -162,7 +164,9 @@ queue.timeline()
 # %% [markdown]
 # A stopwatch around `net(many_images)` shows the first number: the kernel launches, not the
 # kernels. Before you read the clock, call `torch.accelerator.synchronize()`, which is like
-# `torch.cuda.synchronize()` but works on any kind of GPU.
+# `torch.cuda.synchronize()` but works on any kind of GPU. Or record two events,
+# `torch.cuda.Event(enable_timing=True)`, in the queue: when both are done,
+# `start.elapsed_time(end)` returns the milliseconds between them.
 #
 # `timing.measure` calls the function first without timing it, waits for the device, repeats, and
 # returns the median and the *interquartile range* (IQR), the width of the range with the middle
@@ -304,9 +308,9 @@ show(
 )
 
 # %% [markdown]
-# In the flat part, more images cost nothing. In the rising part, twice the images take about twice
-# the time; there the V100 is about three times as fast as the T4, and mixed precision, at a batch
-# of 256, 2.8 times as fast as fp32 on the T4 and 2.5 times on the V100. **A network with small
+# In the rising part, twice the images take about twice the time; there the V100 is about three
+# times as fast as the T4, and mixed precision, at a batch of 256, 2.8 times as fast as fp32 on the
+# T4 and 2.5 times on the V100. **A network with small
 # layers and small batches is in the flat part**, where a faster GPU does not help.
 #
 # ## Wider and deeper networks (6 minutes)
@@ -591,18 +595,50 @@ show(
 )
 
 # %% [markdown]
-# This figure times the *loaders alone*. A training step also computes, so it gains far less.
+# This figure times the *loaders alone*; a training step gains far less.
 #
 # If the data does not fit on the device, every batch has to be copied. Then:
 #
 # - keep the workers, with `persistent_workers=True` for the next epoch; `prefetch_factor` is the
-#   number of batches that each prepares ahead (2 by default). Each worker has its own torch seed;
-# - set `pin_memory=True` and copy with `non_blocking=True` ([lesson
-#   01](01_tensors_and_devices.ipynb)): only then can a copy on another *stream* (queue of the GPU)
-#   overlap with computation;
+#   number of batches that each prepares ahead (2 by default);
+# - each worker seeds `torch`, `random` and `np.random` differently. But it gets a copy of the
+#   dataset: from a `np.random.default_rng(0)` in it, all workers draw the same numbers;
 # - decode the image files once, before training; copy bytes, and convert them to floats on the
-#   device: 512 images are 1.6 MB as uint8 and 6.3 MB as float32.
-#
+#   device: 512 images are 1.6 MB as uint8 and 6.3 MB as float32;
+# - set `pin_memory=True` and copy with `non_blocking=True` ([lesson
+#   01](01_tensors_and_devices.ipynb)). On a second *stream* (queue of the GPU), the next batch is
+#   copied while the kernels of this one run:
+
+
+# %%
+def prefetch(batches):
+    copies, ready = torch.cuda.Stream(), None
+    for batch in batches:
+        with torch.cuda.stream(copies):
+            following = batch.to("cuda", non_blocking=True)
+        if ready is not None:
+            yield ready  # here, the caller launches the kernels of this batch
+        torch.cuda.current_stream().wait_stream(copies)  # the GPU waits, not the CPU
+        following.record_stream(torch.cuda.current_stream())  # keep the memory until it is used
+        ready = following
+    yield ready
+
+
+def one_queue(batches):
+    return (batch.to("cuda", non_blocking=True) for batch in batches)
+
+
+def one_pass(net, feed):
+    for batch in feed([torch.zeros(4096, 3, 32, 32).pin_memory() for _ in range(4)]):
+        net(batch).sum().backward()
+    torch.cuda.synchronize()
+
+
+for feed in (one_queue, prefetch):
+    cost = simulated_cuda.estimate(one_pass, ScaledClassicNet(2), feed, gpu="T4")
+    print(f"{feed.__name__:9s} {1e3 * cost.seconds:.0f} ms for 4 batches, T4, modelled")
+
+# %% [markdown]
 # ## The learning rate of a larger batch (8 minutes)
 #
 # A larger batch takes fewer steps for the same images, so each step has to go farther: the *linear

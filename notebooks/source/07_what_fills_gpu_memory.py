@@ -705,7 +705,7 @@ f"{kept >> 20} MiB kept after del, {left >> 20} after empty_cache"
 # %% [markdown]
 # `empty_cache()` returns unused memory to the driver, where *other programs* can use it. It gives
 # PyTorch no more memory: before an out-of-memory error, PyTorch returns its unused memory itself
-# and tries again.
+# and tries again. Called in every step, it costs time, because the next step asks the driver again.
 #
 # ### Fragments
 #

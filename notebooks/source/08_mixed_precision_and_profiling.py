@@ -70,7 +70,7 @@ if type(steps) is not int or steps < 1:
     raise ValueError(f"steps must be an integer of at least 1, not {steps!r}.")
 
 # %% [markdown]
-# ## Numbers in 32, 16 and 8 bits (9 minutes)
+# ## Numbers in 32, 16 and 8 bits (8 minutes)
 #
 # A floating-point number is a sign, an *exponent* and a *mantissa*: ±1.mantissa · 2^exponent. The
 # exponent's bits set how large and how small a number can be; the mantissa's bits set how many
@@ -286,7 +286,7 @@ print("loss", loss.dtype, "| weight", net.fc1.weight.dtype, "| gradient", net.fc
 # - A result that leaves the block may be fp16. Write `.float()` before you add it up.
 # - `nn.BCELoss` raises an error under autocast on a GPU; use `nn.BCEWithLogitsLoss`.
 #
-# ## Gradients that vanish (11 minutes)
+# ## Gradients that vanish (10 minutes)
 #
 # How small are gradients? Take two networks: one that is new, and one that has been trained on 64
 # images until it classifies all of them correctly. For each, collect the gradients of every layer's
@@ -526,6 +526,7 @@ show(
 def twelve_relus(x):
     for _ in range(12):
         x = torch.relu(x)
+    torch.cuda.synchronize()
 
 
 programs = {}
@@ -614,7 +615,38 @@ for loop, found in profiles.items():
 #
 # </details>
 #
-# ## Fewer launches: `torch.compile` and CUDA graphs (8 minutes)
+# ## Two steps on a real GPU (3 minutes)
+#
+# The developers of PyTorch's profiler published these traces of ResNet-50 in 2020, without the name
+# of the GPU. (The traces name the loader and the optimizer; *forward* and *backward* are the time
+# between them. The black area in the middle is `zero_grad`.)
+#
+# **Think first:** what limits step A? What was changed in step B, and what limits it now?
+
+# %%
+from helpers.traces import Span
+
+for name, trace in records.published("traces")["steps"].items():
+    print(name)
+    spans = [Span(row, *span) for row, spans_of_row in trace.items() for span in spans_of_row]
+    show(
+        profile_plots.draw_timeline(spans),
+        alt="A published trace of one step: its parts, the operations on the CPU, the kernels.",
+    )
+
+# %% [markdown]
+# <details><summary>Answer</summary>
+#
+# **A: data.** For 50 ms the program prepares images, and the GPU has nothing to do. **B** has four
+# workers and does not wait for images: 174 instead of 211 ms. Now **launches** are the limit. In
+# the forward pass, the CPU is always busy and the GPU 39 % of the time; `zero_grad` launches a
+# kernel for each gradient, 13 ms in which the GPU is idle. (Today it sets gradients to `None`.) In
+# backward, the kernels are long enough. A larger batch, `fused=True` or `torch.compile` would help.
+# Part of the CPU's time is the profiler's own.
+#
+# </details>
+#
+# ## Fewer launches: `torch.compile` and CUDA graphs (7 minutes)
 #
 # **`torch.compile` writes new kernels.** It follows your Python code, collects the operations into
 # a *graph*, and generates kernels that do several of them at once (*fusion*). Here is the

@@ -33,6 +33,8 @@
 #         2020 to 2024. Published training runs:
 #         [GPT-NeoX-20B](https://arxiv.org/abs/2204.06745), 2022 (computed from 1,830 hours for
 #         150,000 steps; its 117 TFLOP/s count the repeated forward pass);
+#         [OLMo-core 1.2.0](https://pypi.org/project/ai2-olmo-core/1.2.0), 2024 (47 to 48 %, on "a
+#         cluster"; 8 GPUs are its script's default);
 #         [torchtitan](https://github.com/pytorch/torchtitan/blob/main/docs/performance.md), 2024;
 #         [Llama 3](https://arxiv.org/abs/2407.21783), 2024.
 # ---
@@ -70,8 +72,7 @@ output.mkdir(parents=True, exist_ok=True)
 programs = Path(helpers.__file__).resolve().parents[1] / "scripts" / "parallel"
 
 # %% [markdown]
-# Without a GPU, this notebook uses two simulated GPUs. With one real GPU, the CPU takes the place
-# of the second.
+# Without a GPU, you use two simulated ones. With one, the CPU takes the place of the second.
 
 # %%
 gpus = [device, torch.device("cuda", 1) if torch.cuda.device_count() > 1 else torch.device("cpu")]
@@ -142,12 +143,11 @@ print(f"between the replicas: ≈ {largest_difference(*replicas):.9f}")
 print(f"to the large batch:   ≈ {largest_difference(replicas[0], alone):.9f}")
 
 # %% [markdown]
-# The replicas are equal, and the step is that of the whole batch, up to rounding. This holds under
-# three conditions.
+# The replicas are equal, and the step is that of the whole batch, up to rounding, if:
 #
-# - Both halves have the same size. Only then is the mean of the means the mean of all.
-# - The loss is a *mean* over the batch. With a sum, the gradients would have to be added.
-# - No layer computes something from several examples, or draws random numbers, as dropout does.
+# - both halves have the same size: only then is the mean of the means the mean of all;
+# - the loss is a *mean* over the batch: with a sum, the gradients would have to be added;
+# - no layer computes something from several examples, or draws random numbers, as dropout does.
 #
 # **Think first:** does a network with batch normalization compute the same for two halves as for
 # the whole batch?
@@ -159,9 +159,8 @@ in_halves = torch.cat([norm(X[:8]), norm(X[8:])])
 torch.allclose(whole, in_halves), f"largest difference ≈ {(whole - in_halves).abs().max():.2f}"
 
 # %% [markdown]
-# No: each GPU standardizes with the mean and the variance of its own examples. If they are few,
-# `nn.SyncBatchNorm.convert_sync_batchnorm(net)` computes the statistics over all GPUs, with more
-# communication.
+# No: each GPU uses the mean and the variance of its own examples. If they are few,
+# `nn.SyncBatchNorm.convert_sync_batchnorm(net)` computes them over all GPUs.
 #
 # ## All-reduce: what it does and what it costs (9 minutes)
 #
@@ -241,13 +240,13 @@ for n in (2, 4, 8, 32):
 # %% [markdown]
 # Each of the 2 (N - 1) rounds costs time even for a few bytes. So DDP sends many gradients in one
 # message, and libraries use other algorithms, such as trees, for small messages.
-# [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/overview.html) does all-reduce on
-# NVIDIA GPUs, and gloo on CPUs.
+# [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/overview.html) does this on GPUs,
+# and gloo on CPUs.
 #
 # ## Processes and `torchrun` (7 minutes)
 #
-# Real programs use one **process** per GPU, because one Python process can hardly keep several GPUs
-# busy. All processes run the same program. `torchrun` starts them and tells each one its number:
+# Real programs use one **process** per GPU. All run the same program. `torchrun` starts them and
+# tells each one its number:
 #
 # | name | environment variable | meaning |
 # |---|---|---|
@@ -274,16 +273,15 @@ show_program("all_reduce.py")
 #
 # </details>
 #
-# In this notebook, the function `torchrun` starts PyTorch's launcher and prints the lines of the
-# processes in the order of their ranks. In a terminal, you type the line after the `$`; the
-# programs are in the course's folder `scripts/parallel`.
+# Here, the function `torchrun` prints the lines of the processes in the order of their ranks. In a
+# terminal, you type the line after the `$`; the programs are in the folder `scripts/parallel`.
 
 # %%
 torchrun("--nproc-per-node 2", programs / "all_reduce.py")
 
 # %% [markdown]
-# `--standalone` means one machine. Without a GPU for each process, all share the CPU and use gloo
-# instead of NCCL. (The outputs here are from gloo: nobody has run these programs with NCCL yet.)
+# `--standalone` means one machine. Without a GPU for each process, all share the CPU and use gloo.
+# (The outputs here are from gloo: nobody has run these programs with NCCL yet.)
 #
 # ### Which process gets which examples?
 #
@@ -314,7 +312,8 @@ for epoch in (0, 1):
 # `DistributedDataParallel` (DDP) does what you did by hand. At the start, it sends the weights of
 # rank 0 to all. In the backward pass, it all-reduces the gradients in *buckets* of about 25 MB, as
 # soon as a bucket is complete, while the backward pass continues with earlier layers. Before each
-# forward pass, it copies the buffers of rank 0, such as BatchNorm's running mean, to all.
+# forward pass, it copies the buffers of rank 0, such as BatchNorm's running mean, to all. (Avoid
+# the older `nn.DataParallel`: one process serves all GPUs and copies the network in every step.)
 
 # %%
 show_program("ddp.py")
@@ -329,9 +328,8 @@ torchrun("--nproc-per-node 2", programs / "ddp.py", "--batch-size 8 --output", o
 #
 # <details><summary>Answer</summary>
 #
-# The weights are equal, and two processes that write one file at the same time can destroy it.
-# Rank 0 saves `net.state_dict()`. In `ddp.state_dict()`, every name starts with
-# `module.`, and the file would not fit the network without DDP.
+# The weights are equal, and two processes that write one file at the same time can destroy it. In
+# `ddp.state_dict()`, every name would start with `module.`.
 #
 # </details>
 #
@@ -351,9 +349,8 @@ print(f"largest difference of a weight after 20 steps: ≈ {largest_difference(a
 
 # %% [markdown]
 # **Two processes with batches of B train like one with batches of 2B**, up to rounding. So
-# everything about large batches in [lesson 05](05_when_the_gpu_wins.ipynb) applies: with N GPUs and
-# the same batch per GPU, there are N times fewer steps, and the learning rate has to grow with the
-# batch (for SGD, by the linear rule).
+# [lesson 05](05_when_the_gpu_wins.ipynb) applies: with N GPUs and the same batch per GPU, there are
+# N times fewer steps, and the learning rate has to grow (for SGD, by the linear rule).
 #
 # `scripts/train_cifar10.py` of [lesson 04](04_cifar10_on_gpu.ipynb) uses the same parts:
 #
@@ -385,7 +382,7 @@ show_program("deadlock.py")
 #
 # <details><summary>Answer</summary>
 #
-# Rank 1 goes on. Rank 0 waits until the timeout, here 2 seconds.
+# Rank 1 goes on. Rank 0 waits for 2 seconds.
 #
 # </details>
 
@@ -413,9 +410,9 @@ show_program("uneven.py")
 torchrun("--nproc-per-node 2", programs / "uneven.py")
 
 # %% [markdown]
-# `DistributedSampler` avoids this by repeating examples. If your data is uneven for another reason,
-# `with ddp.join():` around the loop lets a process that has finished contribute zeros.
-# The sum is still divided by the number of all processes.
+# `DistributedSampler` avoids this by repeating examples. Otherwise, `with ddp.join():` around the
+# loop lets a process that has finished contribute zeros. The sum is still divided by the number of
+# all processes.
 
 # %%
 torchrun("--nproc-per-node 2", programs / "uneven.py", "--join")
@@ -443,9 +440,8 @@ checkpoint = output / "restart.pt"
 torchrun("--nproc-per-node 2", programs / "restart.py", checkpoint, expect_failure=True)
 
 # %% [markdown]
-# Rank 0's message is not the cause. Look for the process that failed *first*: here the line starts
-# with `torchrun:`, and in a terminal it is under "Root Cause". Exit code -9 means signal 9,
-# SIGKILL.
+# Rank 0's message is not the cause. Look for the process that failed *first*: in a terminal, under
+# "Root Cause". Exit code -9 means signal 9, SIGKILL.
 #
 # When one process fails, `torchrun` ends the others. With `--max-restarts`, it then starts all of
 # them again from the beginning of the program. `TORCHELASTIC_RESTART_COUNT` counts the restarts. If
@@ -463,10 +459,10 @@ torchrun("--nproc-per-node 2", programs / "restart.py", checkpoint, expect_failu
 torchrun("--nproc-per-node 2 --max-restarts 1", programs / "restart.py", checkpoint)
 
 # %% [markdown]
-# Rank 0 writes to another file and renames it, so that a crash leaves the old checkpoint. The
-# barrier makes every process wait until the file is complete. With momentum or Adam, the checkpoint
-# also needs the optimizer's state. `scripts/train_cifar10.py` also saves at SIGTERM, which a
-# scheduler sends before it ends a job, and lets rank 0 decide where all continue.
+# Rank 0 writes to another file and renames it, so that a crash leaves the old checkpoint. With
+# momentum or Adam, the checkpoint also needs the optimizer's state. `scripts/train_cifar10.py` also
+# saves at SIGTERM, which a scheduler sends before it ends a job, and rank 0 decides where all
+# continue.
 #
 # ## Two machines (2 minutes)
 #
@@ -488,12 +484,17 @@ torchrun("--nproc-per-node 1", programs / "all_reduce.py", nodes=2)
 #     --rdzv-backend c10d --rdzv-endpoint MACHINE0:29400 --rdzv-id $SLURM_JOB_ID train.py
 # ```
 #
+# Or `srun --ntasks-per-node 8 python train.py` starts the processes itself, without restarts. Then
+# `RANK` is `SLURM_PROCID`, `LOCAL_RANK` is `SLURM_LOCALID`, and `WORLD_SIZE` is `SLURM_NTASKS`; set
+# them, `MASTER_ADDR` and `MASTER_PORT` before `init_process_group`.
+#
 # When a run hangs or is slow, look here:
 #
 # | tool | what it shows |
 # |---|---|
 # | `py-spy dump --pid PID` | the line at which a process waits, without stopping it |
 # | `TORCH_NCCL_DUMP_ON_TIMEOUT=1`, then `torchfrtrace` | the collective that a rank missed |
+# | `nvidia-smi` | in a hang, 100 % utilization: NCCL's kernels poll until the others arrive |
 # | `NCCL_DEBUG=INFO` | which network NCCL uses |
 # | `nvidia-smi topo -m` | whether two GPUs are linked by NVLink or by PCIe |
 #
@@ -605,26 +606,38 @@ torchrun("--nproc-per-node 2", programs / "fsdp.py")
 #
 # The network is created on the device `meta`, which stores shapes and no numbers. `fully_shard`
 # divides it, `to_empty` allocates this process's share, and only then is the share initialized. So
-# no GPU ever has to hold the whole network. For large runs, `fully_shard(...,
-# mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))` gathers in 16 bits;
-# `torch.distributed.checkpoint` saves each rank's share; with a mesh of two dimensions (HSDP),
-# shards stay inside a machine, and machines all-reduce their gradients.
+# no GPU ever has to hold the whole network. For large runs:
 #
-# The other two ways split the *computation* of the network. **Pipeline parallelism** gives each GPU
-# some of the layers and sends activations to the next one. **Tensor parallelism** splits each
+# - `fully_shard(..., mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16,
+#   reduce_dtype=torch.float32))` keeps the shares in 32 bits, gathers and computes in 16, and adds
+#   gradients in 32;
+# - with `torch.distributed.checkpoint`, all ranks save their shares at the same time, and another
+#   number of GPUs can load them;
+# - *HSDP* takes a mesh of two dimensions: weights are gathered inside a machine, over NVLink, and
+#   machines all-reduce only the gradients of a share.
+#
+# The other two ways split the *computation* of the network. **Tensor parallelism** splits each
 # matrix product over the GPUs. In a layer of a *transformer*, the network of language models, it
 # all-reduces activations twice in the forward and twice in the backward pass
-# ([Megatron-LM](https://arxiv.org/abs/1909.08053)), far more bytes than a pipeline sends.
-#
-# A pipeline cuts each batch into m smaller *microbatches*, so that its p GPUs can work on different
-# ones at the same time. At the start, the last GPU waits for p - 1 microbatches; at the end, the
-# first one does. So each GPU waits (p - 1) / (m + p - 1) of the time.
+# ([Megatron-LM](https://arxiv.org/abs/1909.08053)): once for attention, and once for this:
+
+# %%
+show_program("tensor.py")
+
+# %%
+torchrun("--nproc-per-node 2", programs / "tensor.py")
+
+# %% [markdown]
+# **Pipeline parallelism** gives each GPU some of the layers and sends activations to the next one,
+# far fewer bytes. It cuts each batch into m smaller *microbatches*, so that its p GPUs can work on
+# different ones at the same time. At the start, the last GPU waits for p - 1 microbatches; at the
+# end, the first one does. So each GPU waits (p - 1) / (m + p - 1) of the time.
 #
 # **Choose in this order:** DDP if the model fits; FSDP if it does not; tensor parallelism if one
 # layer is too large or the batch per GPU too small, inside a machine with NVLink; pipeline
 # parallelism between machines with a slow network. Very large models combine them.
 #
-# A published step of GPT-2 large; the pipeline has only one microbatch:
+# A published step of GPT-2 large; the pipeline has one microbatch:
 
 # %%
 found = records.published("parallelism")
@@ -730,15 +743,18 @@ def plan(model, gpu, gpus, sequences, *, tensor=1, pipeline=1, micro=1, rounds=1
 # %%
 llama_8b, llama_70b = (4096, 14336, 32, 8, 128256), (8192, 28672, 64, 8, 128256)
 llama_405b, neox = (16384, 53248, 128, 8, 128256), (6144, 16384, 64, 64, 50432)
+olmo_7b = (4096, 11008, 32, 32, 100352)
 large = {"tensor": 8, "pipeline": 16, "rounds": 8, "recompute": 0, "link": 450e9}
 models = {
     "GPT-NeoX 20B": (neox, 20.6e9, 44, 2048),
+    "OLMo 7B": (olmo_7b, 7.3e9, 32, 4096),
     "Llama 3 8B": (llama_8b, 8e9, 32, 8192),
     "Llama 3 70B": (llama_70b, 70.6e9, 80, 8192),
     "Llama 3 405B": (llama_405b, 405e9, 126, 8192),
 }
 clusters = [  # GPUs, sequences per step, and the published MFU
     ("GPT-NeoX 20B", "A100 SXM 40GB", 96, 1536, {"tensor": 2, "pipeline": 4, "micro": 4}, 0.31),
+    ("OLMo 7B", "H100 SXM", 8, 1024, {"micro": 2, "recompute": 0}, 0.475),
     ("Llama 3 8B", "A100 SXM 80GB", 64, 64, {"recompute": 0.5}, 0.568),
     ("Llama 3 70B", "A100 SXM 80GB", 64, 64, {}, 0.517),
     ("Llama 3 405B", "H100 SXM", 8192, 2048, large, 0.43),
@@ -764,15 +780,15 @@ show(
         text="{:.0f}".format,
     ),
     alt="Modelled and published model FLOP utilization of GPT-NeoX 20B, Llama 3 8B and 70B on "
-    "A100s, and of Llama 3 405B on 8,192 and 16,384 H100s.",
+    "A100s, and of OLMo 7B and Llama 3 405B on H100s.",
 )
 
 # %% [markdown]
 # The clock is fitted to large products and attention of the A100 and the H100, on MosaicML's runs.
 # The plan is 13 % too high for GPT-NeoX: it leaves out the optimizer, and communication where it
-# does not overlap. It is 8 % too low for Llama 8B and 70B, and 25 % for 405B: there, each GPU
-# computes the whole RMSNorms, in many kernels, a fifth of the modelled time. Use it to compare
-# layouts; before you rent 16,384 GPUs, measure on 16.
+# does not overlap. It is 8 % too low for Llama 8B and 70B, 11 % for OLMo, and 25 % for 405B: there,
+# each GPU computes the whole RMSNorms, in many kernels, a fifth of the modelled time. Use it to
+# compare layouts; before you rent 16,384 GPUs, measure on 16.
 #
 # ## Summary
 #

@@ -36,7 +36,7 @@ def test_script_finds_the_datasets_images_in_its_download_folder():
     train, test = synthetic_images.generate(20, 10)
     dataset = Dataset("drawn", synthetic_images.CLASSES, train, test, "made up", synthetic=True)
     before = Path.cwd()
-    with benchmark._images_for_airbench(dataset):
+    with benchmark.images_for_airbench(dataset):
         saved = torch.load(Path("cifar10", "train.pt"))
         assert torch.equal(saved["images"], train.images.permute(0, 2, 3, 1))
         assert torch.equal(saved["labels"], train.labels)
