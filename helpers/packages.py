@@ -1,7 +1,4 @@
-"""Check that the packages that the notebooks need are installed, before an import fails.
-
-Reading the version of a package takes a millisecond; importing torch takes seconds.
-"""
+"""Check that the packages that the notebooks need are installed, before an import fails."""
 
 import re
 import sys

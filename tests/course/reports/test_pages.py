@@ -65,6 +65,14 @@ def test_text_colors_have_a_contrast_of_4_5(make_page):
             assert contrast(color, background) >= 4.5
 
 
+def test_page_has_only_style_rules_whose_classes_occur(make_page):
+    page = make_page("| a | b |\n|---|---|\n| `1` | 2 |")
+    assert len(page) < 60_000  # JupyterLab's styles alone have 250,000 characters
+    assert ".jp-RenderedHTMLCommon table" in page
+    assert ".jp-RenderedHTMLCommon a:hover" in page
+    assert ".jp-FileDialog" not in page
+
+
 @pytest.mark.parametrize("language", ["en", "ja"])
 def test_page_declares_its_language(make_page, language):
     metadata = {"course": {"language": language}} if language != "en" else {}
