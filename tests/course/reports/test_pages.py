@@ -55,7 +55,9 @@ def contrast(*colors):
 
 def test_text_colors_have_a_contrast_of_4_5(make_page):
     # The last style sheet overrides the theme's colors.
-    style = make_page("text").rpartition("<style>")[2].partition("</style>")[0]
+    names = " ".join(f"ansi-{c}-fg" for c in "red green yellow blue magenta cyan".split())
+    page = make_page(f'<b class="jp-RenderedText {names}">text</b>')
+    style = page.rpartition("<style>")[2].partition("</style>")[0]
     terminal = re.findall(r"ansi-(\w+)-fg { color: (#\w{6})", style)
     code = re.findall(r"(--jp-mirror-editor-\w+)-color: (#\w{6})", style)
     prompt = re.findall(r"(prompt-not-active-font)-color: (#\w{6})", style)
