@@ -9,6 +9,7 @@ from matplotlib.colors import to_rgb
 
 from course.reports.pages import write_page
 
+COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan")  # of text in terminals
 BACKGROUND, CODE, ERROR = "#ffffff", "#f5f5f5", "#ffdddd"  # of JupyterLab's light theme
 
 
@@ -55,7 +56,7 @@ def contrast(*colors):
 
 def test_text_colors_have_a_contrast_of_4_5(make_page):
     # The last style sheet overrides the theme's colors.
-    names = " ".join(f"ansi-{c}-fg" for c in "red green yellow blue magenta cyan".split())
+    names = " ".join(f"ansi-{c}-fg" for c in COLORS)
     page = make_page(f'<b class="jp-RenderedText {names}">text</b>')
     style = page.rpartition("<style>")[2].partition("</style>")[0]
     terminal = re.findall(r"ansi-(\w+)-fg { color: (#\w{6})", style)
