@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,12 +21,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        return options.command(options)
+        status = options.command(options)
+        sys.stdout.flush()
+        return status
     except CourseError as error:
         print(f"course: {error}", file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
         print(f"course: {error}. To install it: pip install '.[instructor]'", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # For example, `course grade ... | head`. Python flushes stdout once more when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        print("course: stopped, because the program that reads its output ended", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("course: stopped", file=sys.stderr)

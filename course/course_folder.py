@@ -66,10 +66,6 @@ def open_course(root: Path | None = None) -> CourseFolder:
     """Open the course in `root`, or the nearest one at or above the working directory.
 
     Falls back to the copy that this package was installed from.
-
-    Raises:
-        CourseError: there is no course, or its `pyproject.toml` is missing, is not valid TOML, or
-            lacks `repository` or `tag` in `[tool.course]`.
     """
     cwd = Path.cwd()
     candidates = [cwd, *cwd.parents, Path(__file__).resolve().parents[1]]

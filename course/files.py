@@ -41,8 +41,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 def read_notebook(path: Path) -> NotebookNode:
     """Read a notebook file.
 
-    Raises:
-        CourseError: the file is not a notebook, for example because of unresolved merge conflicts.
+    Raises CourseError if it is not a notebook, for example because of unresolved merge conflicts.
     """
     try:
         return nbformat.read(path, as_version=4)

@@ -5,6 +5,7 @@ their translations; `course build` writes it from the PO files in `locale/`.
 """
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,14 @@ def translate(text: str, /, **values: Any) -> str:
     """
     translation = _translations.get(text, text)
     return translation.format(**values) if values else translation
+
+
+def lesson_file(lesson: str) -> str:
+    """Return the path of lesson "01" from the notebook's folder, or "" if the file is missing."""
+    folder = Path(__file__).parents[1] / "notebooks" / _current.replace(ENGLISH, "")
+    file = next(folder.glob(f"{lesson}_*.ipynb"), None)
+    is_linkable = file and file.drive == Path.cwd().drive
+    return Path(os.path.relpath(file)).as_posix() if is_linkable else ""
 
 
 def section_title(lesson: str, title: str) -> str:

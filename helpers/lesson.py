@@ -43,10 +43,6 @@ def start(
             allocation; on a real one, PyTorch may use no more than this.
         language: the language of boxes, hints and descriptions of figures, such as "es". If None,
             the environment variable `COURSE_LANGUAGE` is used, or else English.
-
-    Raises:
-        ValueError: the device is not available on this machine, `gpu_memory` is not a size or
-            exceeds the GPU's memory, or there is no translation into `language`.
     """
     set_language(language or os.environ.get("COURSE_LANGUAGE") or ENGLISH)
     if practice and (simulated_cuda.is_enabled() or not torch.cuda.is_available()):

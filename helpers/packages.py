@@ -1,11 +1,12 @@
-"""Check that the packages that the notebooks need are installed, before an import fails.
-
-No package is imported: reading its version takes a millisecond, importing torch takes seconds.
-"""
+"""Check that the packages that the notebooks need are installed, before an import fails."""
 
 import re
+import sys
 from importlib import metadata
 
+# The setup cell compares this with the version that its notebook was built with. Increase it when a
+# notebook needs something that an older copy of `helpers` or `simulated_cuda` lacks.
+VERSION = 1
 # The oldest versions that pyproject.toml allows; a test compares the two. IPython is not listed,
 # because it runs the notebook.
 OLDEST = {
@@ -20,7 +21,7 @@ OLDEST = {
 
 
 def require() -> None:
-    """Raise ModuleNotFoundError if a package is missing or too old.
+    """Import torch, or raise ModuleNotFoundError if a package is missing or too old.
 
     The message names each of them, and the command that installs them.
     """
@@ -39,6 +40,13 @@ def require() -> None:
             f"    %pip install {' '.join(requirements)}\n"
             "in a cell, restart the kernel, and run the notebook from the top."
         )
+    if "torch" not in sys.modules and "ipykernel" in sys.modules:
+        from IPython.display import clear_output
+
+        print("Loading PyTorch, which can take 15 seconds the first time ...", flush=True)
+        import torch  # noqa: F401
+
+        clear_output()
 
 
 def _major_and_minor(version: str) -> tuple[int, ...]:

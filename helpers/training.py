@@ -27,6 +27,13 @@ REPORT_SECONDS = 0.5  # between progress reports
 LOSSES_PER_EPOCH = 50
 
 
+class TrainingInterrupted(KeyboardInterrupt):
+    """Training was stopped on request, so a notebook shows no traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"KeyboardInterrupt: {self}"]
+
+
 @dataclass
 class History:
     """Losses and speed of a training run.
@@ -84,12 +91,8 @@ def train(
         report: called about every half second with a `Progress`.
 
     Returns the `History`, including the part before the checkpoint.
-
-    Raises:
-        ValueError: the checkpoint is damaged or belongs to another run.
-        FileNotFoundError: `resume` is set and there is no checkpoint.
-        FloatingPointError: the loss is infinite or NaN.
-        KeyboardInterrupt: training was interrupted; the checkpoint holds the last complete step.
+    Raises `TrainingInterrupted` if it is stopped, when the checkpoint holds the last complete step;
+    and FloatingPointError if the loss is infinite or NaN.
     """
     if resume and checkpoint is None:
         raise ValueError("resume=True needs a checkpoint to resume from: pass checkpoint=...")
@@ -143,7 +146,7 @@ def train(
     def stop() -> None:
         note = f"stopped; saved in {path.name}" if path else "stopped"
         report_progress(note)
-        raise KeyboardInterrupt(f"training {note}")
+        raise TrainingInterrupted(f"training {note}")
 
     steps_per_loss = max(1, history.steps_per_epoch // LOSSES_PER_EPOCH)
     net.train()
@@ -223,8 +226,7 @@ def fast_small_batches(device: torch.device, loader: Any) -> Iterator[None]:
     """On a CPU, train batches of up to 4 images on one thread and without oneDNN.
 
     For such small batches, waking a second thread and preparing a oneDNN convolution cost more than
-    they save, and on a busy machine each step waits for the slower thread: benchmarks/speedups.py
-    measures "one thread".
+    they save, and on a busy machine each step waits for the slower thread.
     """
     if device.type != "cpu" or (getattr(loader, "batch_size", None) or 5) > 4:
         yield
@@ -282,7 +284,6 @@ def _load(path: Path, device: torch.device, expected: dict[str, Any]) -> dict[st
 
 
 def _fingerprint(net: nn.Module, optimizer: torch.optim.Optimizer, loader: Any) -> dict[str, Any]:
-    # The settings that must match for a resumed run to give the same result.
     ignored = ("params", "fused", "foreach")
     sampler = getattr(loader, "sampler", None)
     return {

@@ -1,4 +1,4 @@
-"""A made-up class of 70 students for lab 01, with right, wrong, broken and hostile submissions.
+"""A made-up class of 76 students for lab 01, with right, wrong, broken and hostile submissions.
 
 `python -m tools.grade_a_class [OUT]` grades the class and compares every mark with the expected
 one. The tests use a few of the submissions.
@@ -89,7 +89,7 @@ class ClassBuilder:
         return {n: 0 if n in numbers else points for n, points in self.max_points.items()}
 
     def members(self) -> list[Member]:
-        """Return the 70 members of the class."""
+        """Return all members of the class."""
         no_points = dict.fromkeys(self.max_points, 0)
         members = self.unusual_members()
         for name, row in (STUDENTS | HOSTILE).items():

@@ -14,6 +14,7 @@ from course.authoring.generated import BADGE, lab_footer, lab_header, lesson_foo
 from course.authoring.sources import Source, lab_cells, nbgrader_metadata, read_source
 from course.course_folder import CourseFolder
 from course.translation.translator import Translator
+from helpers import packages
 from helpers.language import ENGLISH
 
 # This cell runs first, so it uses only the standard library. It unpacks the archive into a
@@ -75,7 +76,8 @@ def bootstrap(course: CourseFolder) -> NotebookNode:
     # The folder name in GitHub's archives, so that two versions have different folders.
     folder = f"{course.repository.split('/')[-1]}-{course.tag.replace('/', '-')}"
     template = SETUP_CELL.read_text(encoding="utf-8").removesuffix("\n")
-    code = template.format(repository=course.repository, tag=course.tag, folder=folder)
+    fields = {"repository": course.repository, "tag": course.tag, "version": packages.VERSION}
+    code = template.format(folder=folder, **fields)
     # Collapsed in Colab and in JupyterLab.
     cell_options = {"cellView": "form", "jupyter": {"source_hidden": True}}
     return new_code_cell(code, metadata={**cell_options, "tags": ["bootstrap"]})

@@ -98,12 +98,7 @@ def run(
 def batch(course: CourseFolder, plan: Plan, name: str, options: BatchOptions) -> int:
     """Execute the runs of a plan that have not finished yet, in the folder `name` or `plan.out`.
 
-    Returns:
-        0 if all runs of the plan passed, 1 if some did not, 130 if the batch was stopped.
-
-    Raises:
-        CourseError: the plan or the folder is not valid (raised before any run starts), another
-            batch is running in the folder, or the disk is full.
+    Returns 0 if all runs of the plan passed, 1 if some did not, 130 if the batch was stopped.
     """
     planned = Batch(course, plan, name, options)
     if not options.dry_run:
@@ -280,6 +275,8 @@ class Batch:
                     for file in files.values():
                         write_page(file, "../index.html", files)
                 self._write_report(is_running=False)
+            except BrokenPipeError:
+                raise
             except OSError as error:
                 raise CourseError(
                     f"{error.strerror or error} ({error.filename or self.out}). Finished runs in "

@@ -6,7 +6,6 @@ cases, and repeats with different seeds.
 
 import itertools
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,9 +68,6 @@ def read_plan(path: Path) -> dict[str, object]:
         raise CourseError(f"The plan {path} is not valid YAML: {error}") from None
     if not isinstance(table, dict):
         raise CourseError(f"The plan {path} must consist of lines such as `notebooks: [03]`.")
-    if "list" in table and "cases" not in table:
-        print(f"Note: rename `list` in {path} to `cases`, its new name.", file=sys.stderr)
-        table["cases"] = table.pop("list")
     return table
 
 

@@ -20,8 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from course.command_line import handle_sigterm_as_ctrl_c
-from course.course_folder import CourseError
 from course.execution import gpus
+from course.execution.cluster import connect
 from course.execution.jobs import ExecutionSettings, Job, JobListener, RunResult, Status
 from course.execution.kernels import Kernels
 from course.execution.provenance import versions
@@ -35,12 +35,8 @@ def run_jobs(
     """Execute all jobs and return their results in the order of the jobs.
 
     Exclusive jobs run last, one at a time. Ctrl-C and SIGTERM kill the kernels: running jobs get
-    the status `STOPPED`, and jobs that have not started get `NOT_RUN`.
-
-    Raises:
-        CourseError: the Dask scheduler cannot be reached.
-        OSError: the disk is full, or the listener could not save a result. The remaining jobs are
-            stopped.
+    the status `STOPPED`, and jobs that have not started get `NOT_RUN`. An OSError, such as a full
+    disk, stops the remaining jobs.
     """
     # nbclient logs dead kernels and timeouts, and the log lines would break the progress bar.
     for library in ("papermill", "asyncio"):
@@ -149,28 +145,10 @@ class LocalExecutor:
 
 
 class ClusterExecutor:
-    """Executes jobs on a Dask cluster, one job per worker thread. The listener is not notified.
-
-    Raises:
-        CourseError: there is no scheduler at the address.
-    """
+    """Executes jobs on a Dask cluster, one job per worker thread. The listener is not notified."""
 
     def __init__(self, settings: ExecutionSettings, listener: JobListener) -> None:
-        # Imported here because Dask takes a second to import.
-        import distributed
-
-        try:
-            self._client = distributed.Client(settings.cluster, timeout=20, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise CourseError(
-                f"Cannot connect to a Dask scheduler at {settings.cluster} ({error}). "
-                "To start one: dask scheduler"
-            ) from None
-        with contextlib.suppress(TimeoutError):
-            self._client.wait_for_workers(1, timeout=10)
-        if not self._client.scheduler_info()["workers"]:
-            text = "has no workers. The runs wait for the first one"
-            print(f"{settings.cluster} {text}: dask worker {settings.cluster}", flush=True)
+        self._client = connect(settings.cluster)
         self._batch = (uuid.uuid4().hex, settings)
         self._dask_executor = self._client.get_executor(pure=False)
 

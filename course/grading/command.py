@@ -26,6 +26,7 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
     add("--class-list", type=Path, metavar="CSV", help="add a row for each absent student")
     add("--due", type=_time, metavar="TIME", help="deadline, such as '2026-11-20 23:59'")
     add("--anonymous", action="store_true", help="omit the names from the feedback pages")
+    add("--dask", dest="cluster", metavar="ADDRESS", help="grade on this Dask cluster's workers")
     add("--regrade", action="store_true", help="also grade unchanged submissions again")
     for name, kind, default, metavar, text in (
         ("--jobs", positive_int, None, "N", "concurrent submissions; default: one per core"),
@@ -64,7 +65,7 @@ def _grade(options: argparse.Namespace) -> int:
         _warn(f"no sandbox. {UNPROTECTED}.")
     text = "reading the submissions; the lab's own solution is graded first."
     print(f"{original.stem}: {text}", flush=True)
-    names = ("jobs", "anonymous", "class_list", "due", "regrade")
+    names = ("jobs", "cluster", "anonymous", "class_list", "due", "regrade")
     grading_options = GradingOptions(
         SandboxLimits(
             options.cell_seconds, seconds=options.seconds, memory_bytes=int(options.memory * 2**30)

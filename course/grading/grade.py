@@ -4,14 +4,17 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
 from course.course_folder import CourseError, CourseFolder, select_names
+from course.execution.cluster import connect
 from course.grading.answers import CellKind, exercise_points, merge_answers
 from course.grading.gradebook import (
     GradedSubmission,
@@ -37,10 +40,15 @@ _MAX_FILES_LISTED = 20
 
 @dataclass(frozen=True)
 class GradingOptions:
-    """The options of `grade`. `jobs` is the number of parallel jobs (default: one per core)."""
+    """The options of `grade`.
+
+    `jobs` is the number of parallel jobs (default: one per core), `cluster` the address of a Dask
+    scheduler, or None to grade on this machine.
+    """
 
     limits: SandboxLimits = field(default_factory=SandboxLimits)
     jobs: int | None = None
+    cluster: str | None = None
     isolated: bool = True
     anonymous: bool = False
     class_list: Path | None = None
@@ -68,25 +76,15 @@ def grade(
 
     The lab's own solution is graded first, and again between submissions, to detect that the
     machine is too busy or not set up correctly. A submission that has not changed since its last
-    grading in `out` is skipped.
-
-    Args:
-        original: the lab notebook that students received.
-        submissions: a folder or a zip.
-        out: the folder for the results.
-        options: the limits and other options.
-        progress: called after each submission with the result, and the numbers of submissions
-            graded so far and in total.
-
-    Returns:
-        The graded submissions, sorted by student name.
+    grading in `out` is skipped. `progress` is called after each submission with the result, and the
+    numbers of submissions graded so far and in total. The result is sorted by student name.
 
     Raises:
         CourseError: bubblewrap does not work, the submissions or options are not valid, or the
             results cannot be written.
     """
     options = options or GradingOptions()
-    if options.isolated:
+    if options.isolated and options.cluster is None:
         require_bubblewrap()
     if submissions.is_dir() and out.resolve().is_relative_to(submissions.resolve()):
         raise CourseError(
@@ -95,7 +93,10 @@ def grade(
         )
     grader = _ClassGrader(original, submissions, out, options, progress)
     try:
-        return grader.grade()
+        with connect(options.cluster) if options.cluster else nullcontext() as grader.client:
+            return grader.grade()
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise CourseError(
             f"The results cannot be written to {out}: {error.strerror or error}. Free some space, "
@@ -120,6 +121,13 @@ class _ClassGrader:
         self._lock = threading.Lock()
         self._cancel = threading.Event()
         self._settings = (options.limits, options.isolated)
+        self.client: Any = None
+
+    def _run(self, function: Callable[..., Any], *arguments: object) -> Any:
+        """Call a function here or on any worker of the cluster."""
+        if self.client is None:
+            return function(*arguments, *self._settings)
+        return self.client.submit(function, *arguments, *self._settings, pure=False).result()
 
     def grade(self) -> list[GradedSubmission]:
         self.manual = read_manual_points(self.out)
@@ -136,7 +144,7 @@ class _ClassGrader:
             self._finish(stored, final=True)
         try:
             if waiting:
-                check_machine(self.original, *self._settings)
+                self._run(check_machine, self.original)
                 solution_failed = self._grade_all(waiting)
                 for graded in [self.graded[submission.student] for submission in waiting]:
                     has_lost_points = graded.points < graded.max_points
@@ -154,7 +162,8 @@ class _ClassGrader:
 
     def _grade_all(self, queue: list[Submission]) -> bool:
         """Grade in parallel; return whether the lab's own solution failed at any time."""
-        with ThreadPoolExecutor(self.options.jobs or os.cpu_count() or 1) as pool:
+        cores = sum(self.client.nthreads().values()) if self.client else os.cpu_count()
+        with ThreadPoolExecutor(self.options.jobs or cores or 1) as pool:
             futures = []
             for count, submission in enumerate(queue, start=1):
                 futures.append(pool.submit(self._grade_and_store, submission))
@@ -165,6 +174,8 @@ class _ClassGrader:
             except BaseException:
                 # Ctrl-C or a full disk: do not wait for the sandboxes that are still running.
                 self._cancel.set()
+                if self.client:
+                    self.client.close()
                 pool.shutdown(cancel_futures=True)
                 raise
         return any(results)
@@ -175,6 +186,8 @@ class _ClassGrader:
 
     def _grade_safely(self, submission: Submission) -> GradedSubmission:
         try:
+            if self.client:
+                return self._run(grade_submission, self.notebook, submission)
             return grade_submission(self.notebook, submission, *self._settings, self._cancel)
         except Canceled:
             raise
@@ -183,7 +196,7 @@ class _ClassGrader:
             return ungraded_submission(self.notebook, submission, MarkStatus.NOT_GRADED, reason)
 
     def _solution_fails(self) -> bool:
-        return bool(unexpected_marks(self.original, *self._settings))
+        return bool(self._run(unexpected_marks, self.original))
 
     def _regrade_alone(self, submission: Submission) -> None:
         """Grade a submission again, while no other is running."""
@@ -226,11 +239,7 @@ def grade_submission(
     isolated: bool = True,
     cancel: threading.Event | None = None,
 ) -> GradedSubmission:
-    """Grade every exercise of `submission`.
-
-    Raises:
-        Canceled: `cancel` was set.
-    """
+    """Grade every exercise of `submission`; raise `Canceled` once `cancel` is set."""
     points = exercise_points(original)
     merged = merge_answers(original, submission.notebook)
     if set(merged.missing) == set(points):
@@ -310,10 +319,8 @@ def check_machine(original: Path, limits: SandboxLimits, isolated: bool = True) 
     """Check that this machine can grade a lab.
 
     If the sandbox fails to start or a limit is too low, every student gets 0 points. To detect
-    this, the lab's own solution is graded like a submission and must get full points.
-
-    Raises:
-        CourseError: it did not get full points. The message includes the results and a fix.
+    this, the lab's own solution is graded like a submission. If it does not get full points,
+    `CourseError` is raised, with the results and a fix.
     """
     failed = unexpected_marks(original, limits, isolated)
     if not failed:

@@ -343,7 +343,9 @@ def _executed_notebook(graded: GradedSubmission, title: str) -> nbformat.Noteboo
             trace = result.get("traceback", "") if cell.kind is CellKind.STUDENT else ""
             error = new_output("error", ename=name, evalue=value, traceback=trace.splitlines())
             outputs.append(error)
-        metadata = {"jupyter": {"source_hidden": True}} if cell.collapsed else {}
+        # The page leaves out a setup cell without outputs.
+        setup = {"jupyter": {"source_hidden": True}, "tags": ["bootstrap"]}
+        metadata = setup if cell.collapsed else {}
         cells.append(new_code_cell(cell.source, outputs=outputs, metadata=metadata))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return new_notebook(cells=cells, metadata={"title": title, "kernelspec": kernel})

@@ -57,11 +57,7 @@ def bubblewrap() -> str | None:
 
 
 def require_bubblewrap() -> str:
-    """Return the path of bubblewrap.
-
-    Raises:
-        CourseError: bubblewrap does not work on this system.
-    """
+    """Return the path of bubblewrap; raise `CourseError` if it does not work on this system."""
     program = bubblewrap()
     if program is None:
         raise CourseError(
@@ -226,9 +222,6 @@ class Sandbox:
     """A process of `python -m module` in a sandbox, with pipes to its stdin and stdout.
 
     `isolated`: whether to use bubblewrap.
-
-    Raises:
-        CourseError: `isolated` is true, and bubblewrap does not work on this system.
     """
 
     def __init__(self, module: str, limits: SandboxLimits, *, isolated: bool = True) -> None:

@@ -10,7 +10,7 @@ import itertools
 import math
 import tokenize
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from nbformat import NotebookNode
@@ -45,12 +45,10 @@ def similar(
     """Return the pairs whose `similarity` is at least `threshold`, most similar first."""
     lab_cells = [*original.cells, *(solution.cells if solution is not None else [])]
     lab_ngrams = _ngrams(cell.source for cell in lab_cells if cell.cell_type == "code")
-    ngrams: dict[str, dict[tuple[str, ...], str]] = {}
-    for submission in submissions:
-        if submission.notebook is not None:
-            cells = merge_answers(original, submission.notebook).cells
-            own = _ngrams(cell.source for cell in cells if cell.kind is CellKind.STUDENT)
-            ngrams[submission.student] = {n: own[n] for n in own.keys() - lab_ngrams.keys()}
+    ngrams = {
+        student: {n: own[n] for n in own.keys() - lab_ngrams.keys()}
+        for student, own in _student_ngrams(original, submissions)
+    }
     counts = Counter(itertools.chain.from_iterable(ngrams.values()))
     # The frequencies in a class of two say nothing.
     weights = {
@@ -82,13 +80,20 @@ def similarity_to_solution(
         for notebook in (original, solution)
     )
     fractions = {}
+    for student, own in _student_ngrams(original, submissions):
+        if len(texts := {*own.values()} - lab) >= _MIN_SHARED:
+            fractions[student] = len(texts & published) / len(texts)
+    return fractions
+
+
+def _student_ngrams(
+    original: NotebookNode, submissions: Sequence[Submission]
+) -> Iterator[tuple[str, dict[tuple[str, ...], str]]]:
     for submission in submissions:
         if submission.notebook is not None:
             cells = merge_answers(original, submission.notebook).cells
             own = _ngrams(cell.source for cell in cells if cell.kind is CellKind.STUDENT)
-            if len(texts := {*own.values()} - lab) >= _MIN_SHARED:
-                fractions[submission.student] = len(texts & published) / len(texts)
-    return fractions
+            yield submission.student, own
 
 
 def _ngrams(sources: Iterable[str]) -> dict[tuple[str, ...], str]:

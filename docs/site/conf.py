@@ -255,8 +255,18 @@ def _in_language(pagename, file, code):
     }
 
 
+def _add_start_page(app, error):
+    """Make the folder of a language, such as `/es/`, lead to its start page."""
+    page = Path(app.outdir) / "index.html"
+    if error is None and LANGUAGE != ENGLISH and not page.exists():
+        link = f'<a href="{root_doc}.html">{language_name(LANGUAGE)}</a>'
+        refresh = f'<meta http-equiv="refresh" content="0; url={root_doc}.html">'
+        page.write_text(f"<!doctype html>{refresh}<p>{link}", encoding="utf-8")
+
+
 def setup(app):
     """Connect to Sphinx."""
     app.connect("source-read", _read_page)
     app.connect("html-page-context", _add_languages)
+    app.connect("build-finished", _add_start_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -45,6 +45,7 @@ class CheckBox:
     done: int  # the number of solved exercises of the lab
     count: int  # the number of exercises
     printed: str = ""  # what the student's code printed, up to `MAX_CHARACTERS`
+    link: str = ""  # the target of the last line, if it names a lesson
 
     def show(self) -> None:
         """Show the box as HTML, text and data. Outside a notebook, print the text."""
@@ -85,6 +86,8 @@ class CheckBox:
         sign, color, background = right if self.data["passed"] else wrong
         code = rf'<code style="color:{_TEXT};background-color:{background};padding:0">\1</code>'
         lines = [re.sub("`(.*?)`", code, escape(line)) for line in self.lines]
+        if self.link:
+            lines[-1] = f'<a href="{escape(self.link)}" style="color:#00568c">{lines[-1]}</a>'
         paragraphs = "".join(f"<div>{line}</div>" for line in lines)
         return (
             f'<div role="status" style="border:1px solid {color};border-left-width:6px;'

@@ -23,7 +23,7 @@ from helpers.checks.check_box import CheckBox, CheckFailed
 from helpers.checks.collecting import Case, Collector, Facts, call_once
 from helpers.checks.hints import GENERAL, Hint, read_hints
 from helpers.checks.plain import PlainTensor, describe, is_close, is_equal, one_line
-from helpers.language import section_title, translate
+from helpers.language import lesson_file, section_title, translate
 
 # A row's predicate returns a true value if its mistake was made; a dictionary has values for the
 # hint's placeholders. A row may also be `True`.
@@ -233,7 +233,7 @@ class Exercise:
         self.tries += not self.passed
         # A wrong answer replaces an earlier right one.
         self.passed = verdict.passed
-        lines = [translate(self.success)]
+        lines, link = [translate(self.success)], ""
         if (mistake := verdict.mistake) is not None:
             self.hint_counts[mistake.id] = repeats = self.hint_counts.get(mistake.id, 0) + 1
             lines = [mistake.wrong]
@@ -243,6 +243,7 @@ class Exercise:
                 number = self.lab.name.split("_")[0]
                 values = {"lesson": number, "section": section_title(number, mistake.section)}
                 lines.append(translate("Read again: lesson {lesson}, “{section}”.", **values))
+                link = lesson_file(number)
         data = {
             "lab": self.lab.name,
             "exercise": self.number,
@@ -253,7 +254,7 @@ class Exercise:
             "tries": self.tries,
         }
         done = [exercise.passed for exercise in self.lab.exercises.values()]
-        return CheckBox(data, lines, sum(done), len(done), verdict.facts.printed)
+        return CheckBox(data, lines, sum(done), len(done), verdict.facts.printed, link)
 
     def __str__(self) -> str:
         return f"exercise_{self.number}"

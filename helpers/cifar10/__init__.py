@@ -36,18 +36,12 @@ def load(
             variable CIFAR10_ROOT if it is set, else from the cache, else from the network. "auto"
             does the same, but falls back to synthetic images.
         cache: folder of the cache (default: `gpu-course-kit` in the user's cache folder).
-        mirrors: URLs of cifar-10-python.tar.gz to download from, in this order; () disables
-            the download (default: see `download.servers`).
+        mirrors: URLs of cifar-10-python.tar.gz; () disables the download.
         time_limit: how long a download may take, in seconds.
         progress: whether to show a progress bar while downloading (default: in a terminal only).
 
-    Returns:
-        Training and test images, uint8 `(N, 3, 32, 32)`, with labels, int64 `(N,)`, in the order
-        of the source: image folders by class and file name; batches and Parquet as stored.
-
-    Raises:
-        DataError: the images are not available. A path given as an argument or in
-            CIFAR10_ROOT is never skipped silently: if it cannot be read, that is an error.
+    Returns training and test images, uint8 `(N, 3, 32, 32)`, with labels, int64 `(N,)`.
+    Raises DataError if the images are not available, or a path that was set cannot be read.
     """
     store = Cache(default_folder() if cache is None else Path(cache))
     if source == "synthetic":
@@ -82,6 +76,7 @@ def _load_path(path: Path, store: Cache) -> Dataset:
     key, identity = str(path.resolve()), identity_of(path)
     contents, cache_error = store.load(key, identity), None
     if contents is None:
+        _show_that_loading_takes_time()
         contents = read(path)
         cache_error = store.store(key, identity, contents)
     name = path.resolve().name
@@ -89,11 +84,16 @@ def _load_path(path: Path, store: Cache) -> Dataset:
     return _real_dataset(contents, origin, cache_error)
 
 
+def _show_that_loading_takes_time() -> None:
+    print(translate("Loading CIFAR-10. The first time can take a minute ..."), flush=True)
+
+
 def _load_official(store: Cache, urls: Sequence[str], limits: TimeLimits, show: bool) -> Dataset:
     key = identity = download.ARCHIVE.md5
     contents, cache_error = store.load(key, identity), None
     origin = translate("downloaded earlier")
     if contents is None:
+        _show_that_loading_takes_time()
         with tempfile.TemporaryDirectory() as temporary:
             folder = store.folder if store.is_writable() else Path(temporary)
             archive, origin = download_archive(folder, urls, limits, show)

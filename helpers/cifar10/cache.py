@@ -60,10 +60,7 @@ class Cache:
             return None  # missing or damaged: the source is read instead
 
     def store(self, source: str, identity: str, contents: Contents) -> str:
-        """Store `contents` for `source`; return "", or the reason why they cannot be stored.
-
-        An error or an interrupt leaves no partial file behind.
-        """
+        """Store `contents` for `source`; return "", or the reason why they cannot be stored."""
         arrays = {"description": np.array([_VERSION, identity, contents.layout])}
         for split in ("train", "test"):
             for part, tensor in getattr(contents, split)._asdict().items():

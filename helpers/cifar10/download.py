@@ -72,8 +72,7 @@ def download_archive(
 ) -> tuple[Path, str]:
     """Download the archive into `folder`, once for all processes that request it at the same time.
 
-    Returns its path, and a phrase that describes its origin. The message of a DownloadError gives
-    each server's reason.
+    Returns its path, and a phrase that describes its origin.
     """
     archive = folder / OFFICIAL_ARCHIVE
     if not urls:

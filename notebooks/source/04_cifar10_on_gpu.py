@@ -223,7 +223,7 @@ optimizer = optim.SGD(net.parameters(), lr=learning_rate, momentum=0.9)
 
 # %% [markdown]
 # Here is the training loop. It prints the mean loss every 2,000 batches, or twice per epoch if an
-# epoch is short, and after 500 steps a rough estimate of the total time, usually too long because
+# epoch is short, and after 100 steps a rough estimate of the total time, usually too long because
 # the first steps are slower. `loss.item()` is a plain number; a sum of the loss tensors would keep
 # the computation graph of every step in memory. The word `device` does not occur, so everything
 # happens on the CPU.
@@ -242,7 +242,7 @@ for epoch in range(epochs):
         if i % print_every == 0:
             print(f"[{epoch + 1}, {i:5d}] loss: {running_loss / print_every:.3f}")
             running_loss = 0.0
-        if epoch == 0 and i == 500:
+        if epoch == 0 and i == 100:
             per_step = (time.perf_counter() - started) / i
             print(f"all steps take about {per_step * epochs * len(train_loader):.0f} s")
 cpu_seconds_per_step = (time.perf_counter() - started) / (epochs * len(train_loader))

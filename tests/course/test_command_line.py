@@ -1,11 +1,17 @@
 """Every command rejects invalid options with the same exit status and a clear message."""
 
 import io
+import os
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from course.cli import main
+
+ROOT = Path(__file__).parents[2]
 
 RUN, BATCH, GRADE = ["run", "03"], ["batch", "03"], ["grade", "01", "in"]
 BUILD, SIMILAR = ["build", "03"], ["similar", "01", "in"]
@@ -42,6 +48,18 @@ def test_missing_packages_are_reported(capsys, monkeypatch):
     monkeypatch.delitem(sys.modules, "papermill.iorw", raising=False)
     assert main(["batch", "03"]) == 1
     assert "pip install '.[instructor]'" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no `head`")
+def test_a_reader_that_ends_early_is_not_reported_as_a_full_disk(tmp_path):
+    shutil.copytree(ROOT / "labs", tmp_path / "in", ignore=lambda *_: ["source", "solutions"])
+    command = [sys.executable, "-m", "course.cli", "--root", ROOT, "similar", "01", tmp_path]
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    process = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True)
+    os.close(write_end)
+    assert process.returncode == 1
+    assert process.stderr == "course: stopped, because the program that reads its output ended\n"
 
 
 def test_names_that_the_terminal_cannot_show_are_escaped(monkeypatch):

@@ -138,8 +138,10 @@ def test_run_stopped_after_any_step_resumes_with_the_same_weights(tmp_path, monk
     uninterrupted, history = seeded_run(2)
     handler = signal.getsignal(signal.SIGINT)
     options = {"checkpoint": tmp_path / "checkpoint.pt"}
-    with pytest.raises(KeyboardInterrupt, match="stopped; saved in"):
+    with pytest.raises(KeyboardInterrupt, match="stopped; saved in") as raised:
         seeded_run(2, **options, report=stop_at(step))
+    # IPython shows this instead of a traceback.
+    assert raised.value._render_traceback_() == [f"KeyboardInterrupt: {raised.value}"]
     assert signal.getsignal(signal.SIGINT) is handler
     resumed_net, resumed_history = seeded_run(2, **options, resume=True)
     assert same_weights(uninterrupted, resumed_net)

@@ -148,3 +148,6 @@ def test_english_start_page_links_to_the_translated_site(spanish_site):
     assert process.returncode == 0, process.stderr
     page = soup(english / "index.html")
     assert page.select_one('article a[href="es/docs/es/index.html"]')
+    assert (spanish_site / "docs" / "es" / "index.html").is_file()
+    refresh = soup(spanish_site / "index.html").select_one("meta[http-equiv=refresh]")
+    assert refresh["content"].endswith("url=docs/es/index.html")

@@ -16,7 +16,9 @@ ROOT = Path(__file__).parents[3]
 COURSE = open_course(ROOT)
 CODE = bootstrap(COURSE).source
 DOWNLOADED = f"{COURSE.repository.split('/')[-1]}-{COURSE.tag}"
-NETWORK, ADDRESS = "Check the network connection", "Check this address"
+NETWORK, PATH, ARCHIVE = (
+    "Check the network connection", "Check this path", "Check that this is an archive of the course"
+)  # fmt: skip
 
 
 def run(folder, source, code=CODE, *, packages=True):
@@ -87,22 +89,53 @@ def test_downloads_published_copy_by_default(monkeypatch, empty_folder):
     ("source", "reason", "advice"),
     [
         ("http://127.0.0.1:1/main.zip", "refused", NETWORK),
-        ("file://{folder}/incomplete.zip", "not a zip file", ADDRESS),
-        ("file://{folder}/login.html", "not a zip file", ADDRESS),
-        ("file://{folder}/other.zip", "StopIteration", ADDRESS),
+        ("{folder}/missing.zip", "No such file", PATH),
+        ("file://{folder}/missing.zip", "No such file", PATH),
+        ("{folder}/incomplete.zip", "not a zip file", ARCHIVE),
+        ("{folder}/incomplete.tar.gz", "EOFError", ARCHIVE),
+        ("{folder}/login.html", "not a zip file", ARCHIVE),
+        ("{folder}/other.zip", "it contains no folder helpers", ARCHIVE),
     ],
 )
-def test_failed_download_has_clear_message_and_leaves_nothing(
+def test_failed_setup_has_clear_message_and_leaves_nothing(
     empty_folder, tmp_path, archive, source, reason, advice
 ):
     (tmp_path / "login.html").write_text("<p>Sign in to this network")
     (tmp_path / "incomplete.zip").write_bytes(archive.read_bytes()[:1000])
     shutil.make_archive(str(tmp_path / "other"), "zip", ROOT / "helpers", "checks")
+    tar = Path(shutil.make_archive(str(tmp_path / "full"), "gztar", ROOT, "helpers/checks"))
+    (tmp_path / "incomplete.tar.gz").write_bytes(tar.read_bytes()[:1000])
     process = run(empty_folder, source.format(folder=tmp_path))
     message = process.stderr.strip().rpartition("RuntimeError: The course could not be ")[2]
     assert reason in message
     assert advice in message
     assert list(empty_folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("format_", ["zip", "gztar"])
+def test_unpacks_both_formats_without_a_top_folder(empty_folder, tmp_path, format_):
+    shutil.copytree(ROOT / "helpers", tmp_path / "in" / "helpers")
+    archive = shutil.make_archive(str(tmp_path / "course"), format_, tmp_path / "in")
+    process = run(empty_folder, archive, CODE.partition("from helpers")[0])
+    assert package_folder(process) == empty_folder / DOWNLOADED / "helpers"
+
+
+def test_names_the_folder_that_cannot_be_written(archive, empty_folder):
+    # A limit on the size of files stands for a full disk; root can write to read-only folders.
+    limit = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+    process = run(empty_folder, archive, limit + CODE)
+    assert f"Free some space in {empty_folder}, or move the notebook" in process.stderr
+    assert list(empty_folder.iterdir()) == []
+
+
+def test_refuses_a_copy_that_is_older_than_the_notebook(archive, empty_folder):
+    run(empty_folder, archive)
+    copy = empty_folder / DOWNLOADED
+    file = copy / "helpers" / "packages.py"
+    file.write_text(file.read_text("utf-8").replace("VERSION = ", "OTHER = "), "utf-8")
+    process = run(empty_folder, archive)
+    assert f"is older than the notebook. Delete the folder {copy} " in process.stderr
 
 
 def test_reports_missing_packages_with_install_command(archive, empty_folder):

@@ -252,6 +252,28 @@ def test_interrupted_grading_keeps_its_results_and_resumes(grader, tmp_path):
     assert grader.calls == ["Ada", "Bob", "Bob"]
 
 
+def test_a_broken_pipe_is_not_reported_as_a_full_disk(grader, monkeypatch):
+    monkeypatch.setattr(grading, "write_tables", Mock(side_effect=BrokenPipeError))
+    with pytest.raises(BrokenPipeError):
+        grader.grade({"Ada": [None]})
+
+
+@pytest.mark.slow
+def test_class_is_graded_on_a_dask_cluster(builder, tmp_path):
+    from distributed import LocalCluster
+
+    members = {"Ada": builder.solution, "Bob": builder.with_answer(1, "move_all = print")}
+    for name, notebook in members.items():
+        Member(name, notebook, {}).write(tmp_path / "in")
+    with LocalCluster(
+        n_workers=1, threads_per_worker=2, protocol="tcp", dashboard_address=None
+    ) as cluster:
+        options = GradingOptions(isolated=bool(bubblewrap()), cluster=cluster.scheduler_address)
+        ada, bob = grade(LAB, tmp_path / "in", tmp_path / "out", options)
+    assert (ada.points, bob.points) == (14, 12)
+    assert "Ada" in (tmp_path / "out" / "totals.csv").read_text()
+
+
 def test_full_disk_raises_an_error(grader, monkeypatch):
     monkeypatch.setattr(grading, "write_tables", Mock(side_effect=OSError(28, "No space left")))
     with pytest.raises(CourseError, match="No space left"):

@@ -9,6 +9,7 @@ from matplotlib.colors import to_rgb
 
 from course.reports.pages import write_page
 
+COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan")  # of text in terminals
 BACKGROUND, CODE, ERROR = "#ffffff", "#f5f5f5", "#ffdddd"  # of JupyterLab's light theme
 
 
@@ -55,7 +56,9 @@ def contrast(*colors):
 
 def test_text_colors_have_a_contrast_of_4_5(make_page):
     # The last style sheet overrides the theme's colors.
-    style = make_page("text").rpartition("<style>")[2].partition("</style>")[0]
+    names = " ".join(f"ansi-{c}-fg" for c in COLORS)
+    page = make_page(f'<b class="jp-RenderedText {names}">text</b>')
+    style = page.rpartition("<style>")[2].partition("</style>")[0]
     terminal = re.findall(r"ansi-(\w+)-fg { color: (#\w{6})", style)
     code = re.findall(r"(--jp-mirror-editor-\w+)-color: (#\w{6})", style)
     prompt = re.findall(r"(prompt-not-active-font)-color: (#\w{6})", style)
@@ -63,6 +66,14 @@ def test_text_colors_have_a_contrast_of_4_5(make_page):
     for group, background in ((terminal, ERROR), (code, CODE), (prompt, BACKGROUND)):
         for _, color in group:
             assert contrast(color, background) >= 4.5
+
+
+def test_page_has_only_style_rules_whose_classes_occur(make_page):
+    page = make_page("| a | b |\n|---|---|\n| `1` | 2 |")
+    assert len(page) < 60_000  # JupyterLab's styles alone have 250,000 characters
+    assert ".jp-RenderedHTMLCommon table" in page
+    assert ".jp-RenderedHTMLCommon a:hover" in page
+    assert ".jp-FileDialog" not in page
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])

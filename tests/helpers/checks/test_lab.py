@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -69,6 +70,9 @@ def test_repeated_mistake_gets_more_help_and_another_one_starts_with_its_first_h
     assert "Read again" not in texts[1]
     assert "Read again: lesson 01, “A section”." in texts[2]
     assert "Read again: lesson 01, “A section”." in texts[3]
+    lesson = Path(__file__).parents[3] / "notebooks" / "01_tensors_and_devices.ipynb"
+    (link,) = re.findall(r'<a href="(.*?)".*>Read again', outputs[2]["text/html"])
+    assert Path(link).resolve() == lesson
     assert "Where to look" not in texts[4]
 
 
