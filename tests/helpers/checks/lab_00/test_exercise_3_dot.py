@@ -1,10 +1,10 @@
-"""Answers to lab 00, exercise 5: `dot_product`."""
+"""Answers to lab 00, exercise 3: `dot_product`."""
 
 from helpers.checks import lab_00
 from tests.helpers.checks.answers import Answers
 from tests.helpers.checks.lab_00.programs import add_programs
 
-answers = Answers(lab_00.exercise_5)
+answers = Answers(lab_00.exercise_3)
 PROGRAM = """
             LOAD  B, n
             SET   A, 0

@@ -1,4 +1,4 @@
-"""Lab 00, exercise 6: split eight numbers into two groups that take the fewest cycles."""
+"""Lab 00, exercise 4: split eight numbers into two groups that take the fewest cycles."""
 
 answers = "groups(x)"
 points = 2

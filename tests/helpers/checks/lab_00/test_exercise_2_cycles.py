@@ -1,16 +1,16 @@
-"""Answers to lab 00, exercise 4: `cycles`."""
+"""Answers to lab 00, exercise 2: `cycles`."""
 
 import re
 from pathlib import Path
 
 from helpers.checks import lab_00
 from helpers.checks.collecting import Case
-from helpers.checks.lab_00 import exercise_4_cycles
+from helpers.checks.lab_00 import exercise_2_cycles
 from helpers.small_computer import SmallComputer
 from tests.helpers.checks.answers import Answers
 
 LAB = Path(__file__).parents[4] / "labs" / "source" / "00_cpu_and_gpu.py"
-answers = Answers(lab_00.exercise_4)
+answers = Answers(lab_00.exercise_2)
 
 
 @answers.right
@@ -60,8 +60,8 @@ def test_formulas_are_those_of_the_labs_program():
     program = re.search(r'sum_of_squares = """(.*?)"""', LAB.read_text(), re.DOTALL)[1]
     for n in range(9):
         run = SmallComputer(program, x=[1] * max(n, 1), n=n, y=0).run()
-        assert exercise_4_cycles.right(Case(n=n)) == run.cycles
-        counts_instructions = exercise_4_cycles.wrong_outcomes["counts-instructions"]
+        assert exercise_2_cycles.right(Case(n=n)) == run.cycles
+        counts_instructions = exercise_2_cycles.wrong_outcomes["counts-instructions"]
         assert counts_instructions(Case(n=n)) == run.instructions
 
 

@@ -1,4 +1,4 @@
-"""Lab 00, exercise 4: the cycles that a program takes for a list of n numbers."""
+"""Lab 00, exercise 2: the cycles that a program takes for a list of n numbers."""
 
 from helpers.checks.plain import is_number
 

@@ -1,4 +1,4 @@
-"""Answers to lab 00, exercise 6: `groups`."""
+"""Answers to lab 00, exercise 4: `groups`."""
 
 import re
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from helpers.checks import lab_00
-from helpers.checks.lab_00.exercise_6_groups import count_cycles
+from helpers.checks.lab_00.exercise_4_groups import count_cycles
 from helpers.small_computer import SmallComputer
 from tests.helpers.checks.answers import Answers
 
 LAB = Path(__file__).parents[4] / "labs" / "source" / "00_cpu_and_gpu.py"
-answers = Answers(lab_00.exercise_6)
+answers = Answers(lab_00.exercise_4)
 
 
 @answers.right

@@ -1,4 +1,4 @@
-"""Lab 00, exercise 5: a program whose lanes each store a part of the sum of x[i] * w[i]."""
+"""Lab 00, exercise 3: a program whose lanes each store a part of the sum of x[i] * w[i]."""
 
 from helpers.checks.lab_00.shared import NOTHING, a_program, failures, run
 
