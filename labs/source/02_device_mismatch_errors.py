@@ -202,8 +202,9 @@ check.exercise_2(moves)
 #
 # This program subtracts from each batch's scores the mean of all batches so far, and returns the
 # classes with the highest scores. It works for a network on the CPU. With a network on a GPU, it
-# fails, and the line that fails is not the one that is wrong. Run it in a new cell with
-# `run(torch.nn.Linear(4, 3).to(device), [torch.rand(2, 4)])`, and find the cause as the lesson does.
+# fails, and the line that fails is not the one that is wrong. Call
+# `run(torch.nn.Linear(4, 3).to(device), [torch.rand(2, 4)])` in a new cell, and find the cause as
+# the lesson does.
 #
 # Fix the program for a network on any device:
 #

@@ -25,8 +25,7 @@ def cases(draw):
                 draw.normal(3, i + 1, device=draw.devices[i % 2 - 1], dtype=DTYPES[i % 4])
                 for i in range(count)
             ]
-            case = {"tensors": tensors, "device": device, "wanted": str(device), "count": count}
-            yield {**case, "index": MOVE}
+            yield {"tensors": tensors, "device": device, "count": count, "index": MOVE}
     for device, dtype in zip(draw.devices, (torch.float64, *DTYPES[1::-1]), strict=False):
         rows = draw.randint(2, 6)
         for shape in ((rows, rows + draw.randint(1, 5)), (rows, rows), (rows + 3, 1)):
@@ -55,7 +54,7 @@ def collect(call, case, *functions):
 
 def right(case):
     if case.index == MOVE:
-        return [PlainTensor(tensor.values, case.wanted) for tensor in case.tensors]
+        return [PlainTensor(tensor.values, str(case.device)) for tensor in case.tensors]
     X = case.X.values
     ramp = torch.arange(X.shape[-1], dtype=X.dtype)
     return X + ramp if case.index == RAMP else PlainTensor(X, kind="array")
@@ -67,8 +66,8 @@ def is_kind(value, case):
     return getattr(value, "kind", "") == ("tensor" if case.index == RAMP else "array")
 
 
-def each(f, row):
-    return first(row(old, new) for old, new in zip(f.case.tensors, f.value, strict=True))
+def items(value):
+    return value if isinstance(value, list) else [value]
 
 
 returns = ("wrong-type", is_kind)
@@ -77,24 +76,25 @@ side_effects = {
         STANDARD["input-changed"](f)
         or ("X" in f.case and f.arguments["X"].requires_grad != f.case.X.requires_grad)
     ),
-    "result-dropped": lambda f: (
-        f.case.index == MOVE
-        and each(f, lambda _, new: new.device != f.case.wanted and {"found": new.device})
+    "result-elsewhere": lambda f: first(
+        new.device != str(f.case.device) and {"given": f.case.device, "found": new.device}
+        for new in items(f.value)
+        if f.case.index != CONVERT
     ),
-    "result-elsewhere": lambda f: f.case.index == RAMP and STANDARD["result-elsewhere"](f),
     "wrong-shape": lambda f: f.case.index == RAMP and STANDARD["wrong-shape"](f),
     "dtype-changed": lambda f: first(
         old.dtype != new.dtype and {"before": old.dtype, "after": new.dtype}
-        for old, new in zip(
-            *((x if f.case.index == MOVE else [x]) for x in (f.right, f.value)), strict=True
-        )
+        for old, new in zip(items(f.right), items(f.value), strict=True)
     ),
 }
 mistakes = {"wrong-ramp": lambda f: f.case.index == RAMP, "wrong-numbers": True}
 costs = {
     "needless-copy": lambda f: (
         f.case.index == MOVE
-        and each(f, lambda old, new: old.device == f.case.wanted and not new.is_argument)
+        and any(
+            old.device == new.device and not new.is_argument
+            for old, new in zip(f.case.tensors, f.value, strict=True)
+        )
     ),
     "copied": lambda f: f.case.index == RAMP and STANDARD_COSTS["copied"](f),
     "shared-memory": lambda f: f.case.index == CONVERT and not is_equal(f.after_write, f.case.X),
@@ -103,9 +103,9 @@ hints = """
 wrong-type: `{name}` returns {what}, which is not what the exercise asks for.
     -> One of the functions returns a list with a tensor for each given tensor, one a tensor, and
     one a NumPy array.
-result-dropped: You asked for {wanted}, but a tensor that `move_all` returns is on {found}.
-    -> Do you move to `device`? `.to` does not change the tensor it is called on: where does your
-    function keep what it returns?
+result-elsewhere: The result of `{name}` should be on {given}, but a tensor is on {found}.
+    -> `.to` does not change the tensor it is called on: where does your function keep what it
+    returns? And does a new tensor start on the device of X?
 wrong-shape: For an X of shape {given}, `add_ramp` returns shape {found}.
     -> The result has the shape of X. Which entry of that shape is the number of columns?
 dtype-changed: `{name}` gets {before} numbers and returns {after}.

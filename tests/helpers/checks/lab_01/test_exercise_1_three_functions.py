@@ -44,14 +44,14 @@ def on_a_copy_of_the_list(tensors, device):
     return moved
 
 
-@answers.wrong("result-dropped")
+@answers.wrong("result-elsewhere")
 def drops_the_result_of_to(tensors, device):
     for tensor in tensors:
         tensor.to(device)
     return list(tensors)
 
 
-@answers.wrong("result-dropped")
+@answers.wrong("result-elsewhere")
 def always_moves_to_the_gpu(tensors, device):
     return [tensor.cuda() for tensor in tensors]
 

@@ -79,6 +79,11 @@ def returns_the_last_loss(net, batches, optimizer):
 
 
 @answers.wrong("not-the-results")
+def returns_only_the_loss(net, batches, optimizer):
+    return results([*train(net, batches, optimizer)])["loss"]
+
+
+@answers.wrong("unusable-result")
 def returns_tensors(net, batches, optimizer):
     found = results([*train(net, batches, optimizer)])
     return found | {"mistakes": torch.tensor(found["mistakes"])}

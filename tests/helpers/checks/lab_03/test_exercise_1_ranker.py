@@ -1,4 +1,4 @@
-"""Answers to lab 03, exercise 2: `Ranker`."""
+"""Answers to lab 03, exercise 1: `Ranker`."""
 
 import torch
 from torch import nn
@@ -6,7 +6,7 @@ from torch import nn
 from helpers.checks import lab_03
 from tests.helpers.checks.answers import Answers
 
-answers = Answers(lab_03.exercise_2)
+answers = Answers(lab_03.exercise_1)
 
 
 @answers.right

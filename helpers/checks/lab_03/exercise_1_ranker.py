@@ -1,4 +1,4 @@
-"""Lab 03, exercise 2: a module whose mean, gain and heads move with it."""
+"""Lab 03, exercise 1: a module whose mean, gain and heads move with it."""
 
 import torch
 from torch import nn

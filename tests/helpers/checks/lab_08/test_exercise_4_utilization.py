@@ -1,11 +1,11 @@
-"""Answers to lab 08, exercise 5: `utilization`."""
+"""Answers to lab 08, exercise 4: `utilization`."""
 
 from itertools import combinations
 
 from helpers.checks import lab_08
 from tests.helpers.checks.answers import Answers
 
-answers = Answers(lab_08.exercise_5)
+answers = Answers(lab_08.exercise_4)
 
 
 @answers.right

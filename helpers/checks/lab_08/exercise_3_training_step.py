@@ -1,4 +1,4 @@
-"""Lab 08, exercise 4: one step in mixed precision."""
+"""Lab 08, exercise 3: one step in mixed precision."""
 
 import torch
 from torch import nn

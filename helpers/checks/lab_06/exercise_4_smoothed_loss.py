@@ -1,4 +1,4 @@
-"""Lab 06, exercise 5: cross-entropy with smoothed labels."""
+"""Lab 06, exercise 4: cross-entropy with smoothed labels."""
 
 import torch
 from torch.nn import functional as F

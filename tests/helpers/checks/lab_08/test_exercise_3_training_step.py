@@ -1,4 +1,4 @@
-"""Answers to lab 08, exercise 4: `training_step`."""
+"""Answers to lab 08, exercise 3: `training_step`."""
 
 import torch
 from torch import nn
@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from helpers.checks import lab_08
 from tests.helpers.checks.answers import Answers
 
-answers = Answers(lab_08.exercise_4)
+answers = Answers(lab_08.exercise_3)
 
 
 def start(net, optimizer, scaler, X, y, dtype=torch.float16):

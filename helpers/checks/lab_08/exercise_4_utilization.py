@@ -1,4 +1,4 @@
-"""Lab 08, exercise 5: the fraction of time in which at least one kernel runs."""
+"""Lab 08, exercise 4: the fraction of time in which at least one kernel runs."""
 
 from helpers.checks.plain import is_number
 

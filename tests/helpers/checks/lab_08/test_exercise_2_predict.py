@@ -1,4 +1,4 @@
-"""Answers to lab 08, exercise 3: `predict`."""
+"""Answers to lab 08, exercise 2: `predict`."""
 
 import torch
 from torch.nn import functional as F
@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from helpers.checks import lab_08
 from tests.helpers.checks.answers import Answers
 
-answers = Answers(lab_08.exercise_3)
+answers = Answers(lab_08.exercise_2)
 
 
 @answers.right

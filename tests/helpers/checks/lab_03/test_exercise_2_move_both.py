@@ -1,4 +1,4 @@
-"""Answers to lab 03, exercise 3: `move_both`."""
+"""Answers to lab 03, exercise 2: `move_both`."""
 
 import copy
 
@@ -7,7 +7,7 @@ import torch
 from helpers.checks import lab_03
 from tests.helpers.checks.answers import Answers
 
-answers = Answers(lab_03.exercise_3)
+answers = Answers(lab_03.exercise_2)
 
 
 @answers.right

@@ -1,4 +1,4 @@
-"""Lab 06, exercise 6: 80% of new images correct after six passes."""
+"""Lab 06, exercise 5: 80% of new images correct after six passes."""
 
 import torch
 from torch import nn

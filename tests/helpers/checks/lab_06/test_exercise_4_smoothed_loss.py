@@ -1,4 +1,4 @@
-"""Answers to lab 06, exercise 5: `smoothed_loss`."""
+"""Answers to lab 06, exercise 4: `smoothed_loss`."""
 
 import torch
 from torch.nn import functional as F
@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from helpers.checks import lab_06
 from tests.helpers.checks.answers import Answers
 
-answers = Answers(lab_06.exercise_5)
+answers = Answers(lab_06.exercise_4)
 
 
 @answers.right

@@ -1,4 +1,4 @@
-"""Lab 08, exercise 3: the dtype of each expression under autocast with float16."""
+"""Lab 08, exercise 2: the dtype of each expression under autocast with float16."""
 
 import torch
 

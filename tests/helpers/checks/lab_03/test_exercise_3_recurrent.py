@@ -1,4 +1,4 @@
-"""Answers to lab 03, exercise 4: `Recurrent`."""
+"""Answers to lab 03, exercise 3: `Recurrent`."""
 
 import torch
 from torch import nn
@@ -6,7 +6,7 @@ from torch import nn
 from helpers.checks import lab_03
 from tests.helpers.checks.answers import Answers
 
-answers = Answers(lab_03.exercise_4)
+answers = Answers(lab_03.exercise_3)
 
 
 @answers.right

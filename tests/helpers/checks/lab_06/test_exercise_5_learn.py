@@ -1,4 +1,4 @@
-"""Answers to lab 06, exercise 6: `learn`."""
+"""Answers to lab 06, exercise 5: `learn`."""
 
 import torch
 from torch.nn import functional as F
@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from helpers.checks import lab_06
 from tests.helpers.checks.answers import Answers
 
-answers = Answers(lab_06.exercise_6)
+answers = Answers(lab_06.exercise_5)
 
 
 def _learn(net, images, labels, epochs, *, optimizer=None, batch=12, shuffled=True, decay=True):

@@ -1,4 +1,4 @@
-"""Lab 03, exercise 4: a network that creates tensors on the device of its input."""
+"""Lab 03, exercise 3: a network that creates tensors on the device of its input."""
 
 import torch
 from torch import nn
