@@ -31,13 +31,14 @@ def build(case):
 
 def collect(call, case, replace_head):
     net, optimizer = build(case)
+    old = net.head
     state = [optimizer.state[p]["momentum_buffer"].cpu().clone() for p in net.body.parameters()]
     facts = call(replace_head, net, optimizer, case.classes)
     rates = {id(p): g["lr"] for g in optimizer.param_groups for p in g["params"]}
     own = {id(parameter) for parameter in net.parameters()}
     buffers = [optimizer.state.get(p, {}).get("momentum_buffer") for p in net.body.parameters()]
     facts.add(earlier=state, state=buffers, rates=[rates.get(key) for key in own])
-    facts.add(others=len((rates.keys() | {*map(id, optimizer.state)}) - own))
+    facts.add(kept=net.head is old or len((rates.keys() | {*map(id, optimizer.state)}) - own))
     return facts.add(
         shape=tuple(net.head.weight.shape), devices=[p.device for p in net.parameters()]
     )
@@ -49,7 +50,7 @@ side_effects = {
         ({"found": device} for device in f.devices if str(device) != f.case.wanted), None
     ),
     "head-not-trained": lambda f: None in f.rates,
-    "old-head-kept": lambda f: f.others,
+    "old-head-kept": lambda f: f.kept,
     "state-lost": lambda f: (
         (None in f.state or not all(map(is_close, f.state, f.earlier)))
         and {"entry": "momentum_buffer"}

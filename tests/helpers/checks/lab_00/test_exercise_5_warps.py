@@ -58,6 +58,11 @@ def rounds_down(latency, others):
     return (latency + others) // (1 + others)
 
 
+@answers.wrong("one-too-few")
+def rounds_to_the_nearest(latency, others):
+    return round((latency + others) / (1 + others))
+
+
 @answers.wrong("one-too-many")
 def always_adds_one(latency, others):
     return (latency + others) // (1 + others) + 1

@@ -56,6 +56,12 @@ def creates_a_new_optimizer(net, optimizer, classes):
 
 
 @answers.wrong("old-head-kept")
+def changes_the_shape_of_the_old_head(net, optimizer, classes):
+    for parameter in net.head.parameters():
+        parameter.data = torch.ones(classes, *parameter.shape[1:], device=parameter.device)
+
+
+@answers.wrong("old-head-kept")
 def only_adds_the_new_parameters(net, optimizer, classes):
     change_head(net, classes)
     optimizer.param_groups[0]["params"] += net.head.parameters()
