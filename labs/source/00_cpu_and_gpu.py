@@ -4,14 +4,16 @@
 #   course:
 #     title: CPU and GPU
 #     promise: >-
-#       You write programs for the small computer of the lesson, with one lane and with many, and
-#       predict what they cost.
+#       You write programs for the small computer of the lesson, with one lane and with many,
+#       predict what they cost, and find out why three machines cannot use their GPU.
 #     minutes: 50
 #     objectives:
-#       - write programs with comparisons, jumps and loops
+#       - compute with bits instead of jumps
 #       - predict the cycles of a program before you run it
 #       - divide a dot product among any number of lanes
 #       - keep lanes from diverging
+#       - compute how many warps hide the latency of memory
+#       - read what the driver and torch say about a machine
 #     prerequisites:
 #       - "no GPU is needed: the small computer is a program"
 #     credits:
@@ -40,8 +42,7 @@ device = lesson.start(seed=seed)
 INSTRUCTION_SET
 
 # %% [markdown]
-# In exercises 1, 2, 3 and 5 you write a function that returns the text of a program. This one
-# doubles x:
+# In exercises 1 and 3 you write a function that returns the text of a program. This one doubles x:
 #
 # ```python
 # def double():
@@ -55,100 +56,41 @@ INSTRUCTION_SET
 #
 # To see each step of a program, run it in a new cell: `SmallComputer(double(), x=-3, y=0).trace()`.
 #
-# ## Exercise 1: the absolute value (2 points)
+# ## Exercise 1: ReLU without jumps (3 points)
 #
-# `x` and `y` are numbers in memory. Write a program that stores the absolute value of `x` in `y`: 3
-# for 3, and 3 for -3. `x` itself does not change.
+# The lesson's ReLU jumps, so lanes with different numbers diverge. Compilers for GPUs avoid such
+# jumps. Write a program that stores the ReLU of `x` in `y`, 0 for a negative `x` and `x` otherwise,
+# **without any jump**: the only instruction of the category *control flow* is HALT. `x` and `y` are
+# numbers in memory. `x` has at most 32 bits and does not change.
+#
+# A register has 64 bits, and the first one is 1 for a negative number. `SHR` moves all bits to the
+# right and fills up with copies of that first bit: -3 shifted by 1 is -2.
 
 
 # %% exercise=1
-def absolute():
-    """Return a program that stores the absolute value of x in y."""
+def relu_without_jumps():
+    """Return a program that stores the ReLU of x in y and never jumps."""
     ### BEGIN SOLUTION
     return """
             LOAD  A, x
-            CMP   A, 0
-            JNN   save
-            MUL   A, -1
-    save:   STORE A, y
+            SET   B, A
+            SHR   B, 63
+            NOT   B
+            AND   A, B
+            STORE A, y
             HALT
     """
     ### END SOLUTION
 
 
-# %% check=1 points=2
-check.exercise_1(absolute)
+# %% check=1 points=3
+check.exercise_1(relu_without_jumps)
 
 # %% [markdown]
-# ## Exercise 2: a clipped ReLU (2 points)
+# ## Exercise 2: predict the cost (3 points)
 #
-# Some networks for phones use a ReLU with an upper limit, so that its results fit into few bits:
-# ReLU6, for example, has the limit 6. Write a program for any limit. It stores in `y`
-#
-# - 0, if `x` is negative;
-# - the number in `limit`, if `x` is larger than that;
-# - `x` otherwise.
-
-
-# %% exercise=2
-def clipped_relu():
-    """Return a program that stores x in y, but at least 0 and at most `limit`."""
-    ### BEGIN SOLUTION
-    return """
-            LOAD  A, x
-            LOAD  B, limit
-            CMP   A, 0
-            JNN   upper
-            SET   A, 0
-    upper:  CMP   B, A
-            JNN   save
-            SET   A, B
-    save:   STORE A, y
-            HALT
-    """
-    ### END SOLUTION
-
-
-# %% check=2 points=2
-check.exercise_2(clipped_relu)
-
-# %% [markdown]
-# ## Exercise 3: the largest number (3 points)
-#
-# `x` is now a list of `n` numbers, at least one. Write a program that stores the largest of them in
-# `y`. Use a register as the index: after `SET I, 2`, the instruction `LOAD A, x[I]` loads the third
-# number.
-
-
-# %% exercise=3
-def largest():
-    """Return a program that stores the largest of the n numbers in x in y."""
-    ### BEGIN SOLUTION
-    return """
-            LOAD  B, n
-            SET   I, 0
-            LOAD  A, x[I]
-    next:   ADD   I, 1
-            CMP   I, B
-            JZ    done
-            LOAD  C, x[I]
-            CMP   A, C
-            JNN   next
-            SET   A, C
-            JUMP  next
-    done:   STORE A, y
-            HALT
-    """
-    ### END SOLUTION
-
-
-# %% check=3 points=3
-check.exercise_3(largest)
-
-# %% [markdown]
-# ## Exercise 4: predict the cost (3 points)
-#
-# This program adds up the squares of the `n` numbers in `x`. How many cycles does it take? Write
+# This program adds up the squares of the `n` numbers in `x`: with `I` = 2, `x[I]` is the third one.
+# How many cycles does it take? Write
 # `cycles(n)`, a Python function that computes the answer for any `n` from 0 up. Predict the answer
 # for n = 3 on paper, and then run the program with `.run()`, which shows the cycles. (For n = 0,
 # run it with `x=[0]`: a list in memory has at least one number.)
@@ -171,7 +113,7 @@ done:   STORE A, y
 SmallComputer(sum_of_squares, x=[3, 1, 2], n=3, y=0)
 
 
-# %% exercise=4
+# %% exercise=2
 def cycles(n):
     """Return how many cycles the program above takes for a list of n numbers."""
     ### BEGIN SOLUTION
@@ -182,11 +124,11 @@ def cycles(n):
     ### END SOLUTION
 
 
-# %% check=4 points=3
-check.exercise_4(cycles)
+# %% check=2 points=3
+check.exercise_2(cycles)
 
 # %% [markdown]
-# ## Exercise 5: a dot product on many lanes (4 points)
+# ## Exercise 3: a dot product on many lanes (4 points)
 #
 # The dot product of two lists `x` and `w` of `n` numbers is `x[0] * w[0] + x[1] * w[1] + ...`.
 # Write a program that computes it on several lanes. Each lane adds up some of the products and
@@ -204,7 +146,7 @@ check.exercise_4(cycles)
 # ```
 
 
-# %% exercise=5
+# %% exercise=3
 def dot_product():
     """Return a program whose lanes store the parts of the dot product of x and w in `part`."""
     ### BEGIN SOLUTION
@@ -226,11 +168,11 @@ def dot_product():
     ### END SOLUTION
 
 
-# %% check=5 points=4
-check.exercise_5(dot_product)
+# %% check=3 points=4
+check.exercise_3(dot_product)
 
 # %% [markdown]
-# ## Exercise 6: avoid divergence (2 points)
+# ## Exercise 4: avoid divergence (2 points)
 #
 # On four lanes, this program computes one thing for negative numbers and another for all others.
 # While some lanes execute one branch, the others wait, so a group of four numbers takes more cycles
@@ -259,7 +201,7 @@ SmallComputer(two_ways, lanes=4, x=[5, -2, 8, -6], y=[0] * 4).trace()
 # that both runs together take as few cycles as possible.
 
 
-# %% exercise=6
+# %% exercise=4
 def groups(x):
     """Return two lists with four of the eight numbers each, for the fewest cycles."""
     ### BEGIN SOLUTION
@@ -268,5 +210,90 @@ def groups(x):
     ### END SOLUTION
 
 
+# %% check=4 points=2
+check.exercise_4(groups)
+
+# %% [markdown]
+# ## Exercise 5: how many warps? (2 points)
+#
+# On a GPU, a warp executes a loop. Each pass has one LOAD, which takes `latency` cycles, and
+# `others`: that many other instructions of one cycle each. A warp starts an instruction when its
+# previous one is done. In each cycle, the control unit starts one instruction, of any warp that is
+# not waiting for its LOAD.
+#
+# Write `warps_needed(latency, others)`: the smallest number of warps with which the control unit
+# can start an instruction in *every* cycle, if their waiting times overlap as well as possible. For
+# a latency of 24 cycles and 3 other instructions, it is 7.
+
+
+# %% exercise=5
+def warps_needed(latency, others):
+    """Return the smallest number of warps that keep the control unit busy, as an int."""
+    ### BEGIN SOLUTION
+    cycles = latency + others  # of a pass of one warp
+    instructions = 1 + others
+    return -(-cycles // instructions)
+    ### END SOLUTION
+
+
+# %% check=5 points=2
+check.exercise_5(warps_needed)
+
+# %% [markdown]
+# ## Exercise 6: three machines (2 points)
+#
+# On three machines, a program that should run on a T4 does not. Each owner sends you the output of
+# `nvidia-smi`, of which you see the important lines, and then `torch.__version__`,
+# `torch.version.cuda` and `torch.cuda.is_available()`. The owner of B also sends an error. (The
+# outputs were written for this exercise.)
+#
+# **Machine A**
+#
+#     | NVIDIA-SMI 580.82.07              Driver Version: 580.82.07      CUDA Version: 13.0     |
+#     |   0  Tesla T4                       Off |   00000000:00:04.0 Off |                    0 |
+#     | N/A   41C    P8              9W /   70W |       0MiB /  15360MiB |      0%      Default |
+#     |  No running processes found                                                             |
+#
+#     2.12.0+cpu None False
+#
+# **Machine B**
+#
+#     | NVIDIA-SMI 580.82.07              Driver Version: 580.82.07      CUDA Version: 13.0     |
+#     |   0  Tesla T4                       Off |   00000000:00:04.0 Off |                    0 |
+#     | N/A   66C    P0             69W /   70W |   14905MiB /  15360MiB |    100%      Default |
+#     |    0   N/A  N/A            1401      C   /usr/bin/python3                     14902MiB |
+#
+#     2.12.0+cu130 13.0 True
+#     torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 640.00 MiB.
+#
+# **Machine C**
+#
+#     | NVIDIA-SMI 570.86.15              Driver Version: 570.86.15      CUDA Version: 12.8     |
+#     |   0  Tesla T4                       Off |   00000000:00:04.0 Off |                    0 |
+#     | N/A   38C    P8              9W /   70W |       0MiB /  15360MiB |      0%      Default |
+#     |  No running processes found                                                             |
+#
+#     2.12.0+cu130 13.0 False
+#
+# Write `diagnose()`. It returns a dictionary with one of these causes for each of `"A"`, `"B"` and
+# `"C"`:
+#
+# | cause | what it means |
+# |---|---|
+# | `"no driver"` | the machine has no working driver |
+# | `"old driver"` | the driver is older than the CUDA that torch was built for |
+# | `"CPU build"` | torch was installed without CUDA's libraries |
+# | `"memory in use"` | another program uses the GPU's memory |
+# | `"no GPU"` | the machine has no NVIDIA GPU |
+
+
+# %% exercise=6
+def diagnose():
+    """Return {"A": cause, "B": cause, "C": cause}."""
+    ### BEGIN SOLUTION
+    return {"A": "CPU build", "B": "memory in use", "C": "old driver"}
+    ### END SOLUTION
+
+
 # %% check=6 points=2
-check.exercise_6(groups)
+check.exercise_6(diagnose)

@@ -4,8 +4,8 @@
 #   course:
 #     title: Tensors and devices
 #     promise: >-
-#       You write six small functions that move tensors, create them on the right device, and fetch
-#       their numbers so that the CPU waits for the GPU only once.
+#       You write small functions that move tensors and as few bytes as possible, create tensors on
+#       the right device, and fetch their numbers so that the CPU waits for the GPU only once.
 #     minutes: 40
 #     objectives:
 #       - move tensors, and only those that have to move
@@ -13,6 +13,8 @@
 #       - create a tensor where it is needed
 #       - compute how much GPU memory a tensor takes
 #       - fetch numbers from the GPU once, and as NumPy arrays
+#       - move data once for many epochs
+#       - keep a part of a tensor without the rest
 #     prerequisites:
 #       - "no GPU is needed: without one, you practice on a simulated GPU"
 #     credits:
@@ -34,11 +36,18 @@ seed: int = 0  # of random numbers in your own cells
 device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
-# ## Exercise 1: move a list of tensors (2 points)
+# ## Exercise 1: three short functions (3 points)
 #
-# Write `move_all(tensors, device)`. It takes a list of tensors on any devices, and returns a new
-# list with the same tensors on `device`, in the same order and with the same data types. A tensor
-# that is already there is not copied, and the given list does not change.
+# - `move_all(tensors, device)` takes a list of tensors on any devices. It returns a new list with
+#   the same tensors on `device`, in the same order and with the same data types. A tensor that is
+#   already there is not copied, and the given list does not change.
+# - `add_ramp(X)` takes a matrix and returns a new one, with the device and the data type of `X`:
+#   `X` with 0 added to its first column, 1 to its second, 2 to its third, and so on. A row `5 5 5`
+#   becomes `5 6 7`. **Nothing is copied from one device to another**: create what you add on the
+#   device of `X`.
+# - `to_numpy(X)` returns a NumPy array with the numbers of `X`, a tensor on any device, with or
+#   without `requires_grad=True`. The array has its own memory: a change of the array does not
+#   change `X`.
 
 
 # %% exercise=1
@@ -49,8 +58,22 @@ def move_all(tensors, device):
     ### END SOLUTION
 
 
-# %% check=1 points=2
-check.exercise_1(move_all)
+def add_ramp(X):
+    """Return X with 0, 1, 2, ... added to its columns, without a copy between devices."""
+    ### BEGIN SOLUTION
+    return X + torch.arange(X.shape[1], dtype=X.dtype, device=X.device)
+    ### END SOLUTION
+
+
+def to_numpy(X):
+    """Return the numbers of X as a NumPy array that shares no memory with X."""
+    ### BEGIN SOLUTION
+    return X.detach().cpu().clone().numpy()
+    ### END SOLUTION
+
+
+# %% check=1 points=3
+check.exercise_1(move_all, add_ramp, to_numpy)
 
 # %% [markdown]
 # ## Exercise 2: find the devices (3 points)
@@ -86,33 +109,29 @@ def try_all_gpus():
 check.exercise_2(try_gpu, try_all_gpus)
 
 # %% [markdown]
-# ## Exercise 3: create a tensor where it is needed (2 points)
+# ## Exercise 3: many epochs, few bytes (3 points)
 #
-# `X` is a matrix of floating-point numbers on some device. Write `add_ramp(X)`, which returns a new
-# matrix: `X` with 0 added to its first column, 1 to its second, 2 to its third, and so on. For
+# `images` is a tensor of bytes (`uint8`) on the CPU. A training function `step(X)` needs all of
+# them in every epoch, as a `float32` tensor on `device`, normalized so that 0 becomes -1 and 255
+# becomes 1.
 #
-#     5 5 5
-#     7 7 7
-#
-# it returns
-#
-#     5 6 7
-#     7 8 9
-#
-# The result has the data type and the device of `X`. **Nothing is copied from one device to
-# another**: create what you add on the device of `X`. `X` itself does not change.
+# Write `run_epochs(images, device, epochs, step)`, which calls `step` once in each epoch and
+# returns nothing. **In all epochs together, no more bytes move between the devices than `images`
+# has.** `images` does not change.
 
 
 # %% exercise=3
-def add_ramp(X):
-    """Return X with 0, 1, 2, ... added to its columns, without a copy between devices."""
+def run_epochs(images, device, epochs, step):
+    """Call `step` with the normalized images on `device`, once per epoch."""
     ### BEGIN SOLUTION
-    return X + torch.arange(X.shape[1], dtype=X.dtype, device=X.device)
+    resident = images.to(device)
+    for _ in range(epochs):
+        step((resident.float() / 255 - 0.5) / 0.5)
     ### END SOLUTION
 
 
-# %% check=3 points=2
-check.exercise_3(add_ramp)
+# %% check=3 points=3
+check.exercise_3(run_epochs)
 
 # %% [markdown]
 # ## Exercise 4: how much memory does it take? (2 points)
@@ -163,20 +182,24 @@ def compute_mean(batches):
 check.exercise_5(compute_mean)
 
 # %% [markdown]
-# ## Exercise 6: convert to NumPy (2 points)
+# ## Exercise 6: a view that keeps memory (2 points)
 #
-# Write `to_numpy(X)`, which returns a NumPy array with the numbers of `X`. It works for a tensor on
-# any device, with or without `requires_grad=True`. The array has its own memory: a change of the
-# array does not change `X`.
+# A program computes large matrices and keeps only the first row of each, and still the GPU's
+# memory fills up. Fix `keep_rows(results)`: it returns a list with the same rows, on their device,
+# but **they keep no more memory than their own numbers need**. Nothing is copied from one device to
+# another.
 
 
-# %% exercise=6
-def to_numpy(X):
-    """Return the numbers of X as a NumPy array that shares no memory with X."""
+# %% exercise=6 task="fix keep_rows"
+def keep_rows(results):
+    """Return the first row of each matrix in the list `results`."""
     ### BEGIN SOLUTION
-    return X.detach().cpu().clone().numpy()
+    return [result[0].clone() for result in results]
     ### END SOLUTION
+    ### BEGIN GIVEN
+    # return [result[0] for result in results]
+    ### END GIVEN
 
 
 # %% check=6 points=2
-check.exercise_6(to_numpy)
+check.exercise_6(keep_rows)

@@ -4,13 +4,13 @@
 #   course:
 #     title: Device mismatch errors
 #     promise: >-
-#       You fix eight lines that mix devices, read seven error messages, and write code that works
-#       on any device.
+#       You fix eight lines that mix devices, read seven error messages, and find the cause of an
+#       error three calls away from it.
 #     minutes: 40
 #     objectives:
 #       - find the tensor on the wrong device in a line of code, and move it
 #       - read from a message which tensor is on which device
-#       - move labels and class weights to the device of the network
+#       - find the line that caused an error, even if the traceback does not show it
 #       - select rows of a large table without moving the table
 #     prerequisites:
 #       - "no GPU is needed: without one, you practice on a simulated GPU"
@@ -198,33 +198,59 @@ def moves():
 check.exercise_2(moves)
 
 # %% [markdown]
-# ## Exercise 3: evaluate a batch (3 points)
+# ## Exercise 3: the error is not where the mistake is (3 points)
 #
-# Write `evaluate_batch(net, loss, images, labels)`. It returns two Python numbers: the loss of the
-# batch, a float, and how many of the network's predictions are correct, an int. The prediction for
-# an image is the class with the highest score. You need no gradients and no `net.eval()`.
+# This program subtracts from each batch's scores the mean of all batches so far, and returns the
+# classes with the highest scores. It works for a network on the CPU. With a network on a GPU, it
+# fails, and the line that fails is not the one that is wrong. Call
+# `run(torch.nn.Linear(4, 3).to(device), [torch.rand(2, 4)])` in a new cell, and find the cause as
+# the lesson does.
 #
-# - `net` maps images to scores of shape `(N, classes)`. It is on some device and stays there.
-# - `loss` is an `nn.CrossEntropyLoss` with class weights: call it as `loss(scores, labels)`. It may
-#   be on another device, and you may move it.
-# - `images` and `labels` are the batch. They may be on another device too.
+# Fix the program for a network on any device:
+#
+# - the network stays where it is, and the result is on its device;
+# - **only the images are copied between devices**, each once, to the network's device.
 
 
-# %% exercise=3
-def evaluate_batch(net, loss, images, labels):
-    """Return the loss of the batch as a float, and the number of correct predictions as an int."""
-    ### BEGIN SOLUTION
-    place = next(net.parameters()).device
-    images, labels, loss = images.to(place), labels.to(place), loss.to(place)
-    with torch.no_grad():
-        scores = net(images)
-        right = (scores.argmax(dim=1) == labels).sum()
-        return loss(scores, labels).item(), right.item()
-    ### END SOLUTION
+# %% exercise=3 task="fix the program"
+class RunningMean:
+    def __init__(self, batches, net):
+        ### BEGIN SOLUTION
+        self.means = torch.zeros(batches, net.out_features, device=net.weight.device)
+        ### END SOLUTION
+        ### BEGIN GIVEN
+        # self.means = torch.zeros(batches, net.out_features)
+        ### END GIVEN
+        self.count = 0
+
+    def add(self, scores):
+        self.means[self.count] = scores.mean(dim=0)
+        self.count += 1
+
+    def value(self):
+        return self.means[: self.count].mean(dim=0)
+
+
+def center(scores, running):
+    return scores - running.value()
+
+
+def predict(net, images, running):
+    scores = net(images)
+    running.add(scores)
+    return center(scores, running).argmax(dim=1)
+
+
+@torch.no_grad()
+def run(net, batches):
+    """Return the predicted classes of all batches, in one tensor."""
+    device = next(net.parameters()).device
+    running = RunningMean(len(batches), net)
+    return torch.cat([predict(net, images.to(device), running) for images in batches])
 
 
 # %% check=3 points=3
-check.exercise_3(evaluate_batch)
+check.exercise_3(run)
 
 # %% [markdown]
 # ## Exercise 4: a few rows of a large table (2 points)

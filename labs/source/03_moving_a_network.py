@@ -4,21 +4,20 @@
 #   course:
 #     title: Moving a network
 #     promise: >-
-#       You write and fix code that moves a network with everything that belongs to it: its buffers,
-#       its optimizer's state and its checkpoints.
-#     minutes: 50
+#       You write and fix code that moves a network with everything that belongs to it, and replace
+#       a layer that its optimizer already trains.
+#     minutes: 45
 #     objectives:
-#       - list where parameters, buffers and the optimizer's state are
 #       - register every tensor of a module as what it is
 #       - move an optimizer's state along with its network
 #       - write a `forward` that runs on any device
-#       - save a checkpoint on one machine and continue from it on another
+#       - replace a layer that the optimizer already knows
 #     prerequisites:
 #       - "no GPU is needed: without one, you practice on a simulated GPU"
 #     credits:
 #       - >-
-#         Checkpoints follow PyTorch's guide to [saving and loading
-#         models](https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html).
+#         A new head for a trained network: PyTorch's tutorial on [transfer
+#         learning](https://docs.pytorch.org/tutorials/beginner/transfer_learning_tutorial.html).
 # ---
 
 # %%
@@ -35,40 +34,7 @@ seed: int = 0  # of random numbers in your own cells
 device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
-# ## Exercise 1: where is everything? (2 points)
-#
-# Before you fix a network that is on two devices, you want to know which tensor is where.
-#
-# Write `find_devices(net, optimizer)`. It returns a dictionary of three sets of `torch.device`:
-#
-# - `"parameters"`: the devices of the network's parameters;
-# - `"buffers"`: the devices of its buffers;
-# - `"state"`: the devices of all tensors in the optimizer's state. `optimizer.state` is a
-#   dictionary: for each parameter, it holds another dictionary, whose values are tensors or plain
-#   numbers.
-#
-# A set may be empty: an optimizer that has taken no step has no state. A network may contain other
-# networks.
-
-
-# %% exercise=1
-def find_devices(net, optimizer):
-    """Return the devices of parameters, buffers and the optimizer's state, as three sets."""
-    ### BEGIN SOLUTION
-    values = [value for entry in optimizer.state.values() for value in entry.values()]
-    return {
-        "parameters": {parameter.device for parameter in net.parameters()},
-        "buffers": {buffer.device for buffer in net.buffers()},
-        "state": {value.device for value in values if isinstance(value, torch.Tensor)},
-    }
-    ### END SOLUTION
-
-
-# %% check=1 points=2
-check.exercise_1(find_devices)
-
-# %% [markdown]
-# ## Exercise 2: what does a module register? (3 points)
+# ## Exercise 1: what does a module register? (3 points)
 #
 # `Ranker` subtracts a fixed mean from its input, multiplies each feature by a learned factor, its
 # gain, and adds up the scores of two heads, which are linear layers. It works on the CPU, but not
@@ -85,7 +51,7 @@ check.exercise_1(find_devices)
 # the module does not move what it creates, and compare with the table in the lesson.
 
 
-# %% exercise=2
+# %% exercise=1
 class Ranker(nn.Module):
     def __init__(self, features, classes):
         super().__init__()
@@ -105,11 +71,11 @@ class Ranker(nn.Module):
         return sum(head(X) for head in self.heads)
 
 
-# %% check=2 points=3
-check.exercise_2(Ranker)
+# %% check=1 points=3
+check.exercise_1(Ranker)
 
 # %% [markdown]
-# ## Exercise 3: move the network after creating the optimizer (3 points)
+# ## Exercise 2: move the network after creating the optimizer (3 points)
 #
 # A program created an optimizer and took some steps on the CPU. It now wants to continue on the GPU
 # without losing the optimizer's state.
@@ -121,7 +87,7 @@ check.exercise_2(Ranker)
 # optimizer that has not taken a step yet. Adam's step counters may stay where they are.
 
 
-# %% exercise=3
+# %% exercise=2
 def move_both(net, optimizer, device):
     """Move the network and the optimizer's state to `device`, in place."""
     ### BEGIN SOLUTION
@@ -131,11 +97,11 @@ def move_both(net, optimizer, device):
     ### END SOLUTION
 
 
-# %% check=3 points=3
-check.exercise_3(move_both)
+# %% check=2 points=3
+check.exercise_2(move_both)
 
 # %% [markdown]
-# ## Exercise 4: tensors created in `forward` (2 points)
+# ## Exercise 3: tensors created in `forward` (2 points)
 #
 # `Recurrent` processes a sequence of shape `(N, steps, inputs)` step by step and keeps a state of
 # shape `(N, hidden)`. It works only on the CPU, because of two tensors that it creates.
@@ -145,7 +111,7 @@ check.exercise_3(move_both)
 # creates what it needs on the right device.
 
 
-# %% exercise=4
+# %% exercise=3
 class Recurrent(nn.Module):
     def __init__(self, inputs, hidden):
         super().__init__()
@@ -168,47 +134,40 @@ class Recurrent(nn.Module):
         return state
 
 
-# %% check=4 points=2
-check.exercise_4(Recurrent)
+# %% check=3 points=2
+check.exercise_3(Recurrent)
 
 # %% [markdown]
-# ## Exercise 5: continue on another machine (3 points)
+# ## Exercise 4: a new head for a trained network (3 points)
 #
-# Write two functions that belong together.
+# A network was trained for some classes and should now learn others. It has two layers, `net.body`
+# and `net.head`, both `nn.Linear`. Its optimizer, SGD with momentum, has one group of parameters.
 #
-# - `save_checkpoint(path, net, optimizer, epoch)` writes a file from which training can continue.
-#   It stores the network, the optimizer and the number of the epoch.
-# - `load_checkpoint(path, net, optimizer)` gets a new network with the same layers and a new
-#   optimizer. It loads the saved state into both and returns the number of the epoch. The network
-#   stays on its device and keeps its mode (training or evaluation). The optimizer's state goes to
-#   the same device; Adam's step counters may be on the CPU.
+# Write `replace_head(net, optimizer, classes)`, which changes both in place and returns nothing:
 #
-# Another program, perhaps on another computer, loads the file, so everything has to be in it. The
-# file may be saved on a machine with two GPUs and loaded on a machine with one GPU or none.
-# Training continues exactly as it would have without the break: the weights are the same, and the
-# optimizer has the saved settings, such as the learning rate, even if the new optimizer was created
-# with others. The names of the entries are up to you, but save only tensors, numbers, strings,
-# lists and dictionaries, such as a `state_dict`: by default, `torch.load` refuses other objects.
+# - `net.head` becomes a new `nn.Linear` with as many inputs as before and `classes` outputs, on the
+#   device of the network;
+# - the optimizer trains all parameters of the changed network, with the settings of its group; a
+#   scheduler may have changed the learning rate;
+# - the momentum of the body stays, and the optimizer keeps nothing of the old head: neither its
+#   parameters nor their state.
+#
+# `optimizer.param_groups` is a list of dictionaries. Each has a list `"params"` and settings such
+# as `"lr"`. The keys of `optimizer.state` are the parameters. To find a parameter in a list,
+# compare with `is`: `==` and `in` compare the numbers of tensors.
 
 
-# %% exercise=5
-def save_checkpoint(path, net, optimizer, epoch):
-    """Write the network, the optimizer and the epoch to a file."""
+# %% exercise=4
+def replace_head(net, optimizer, classes):
+    """Give the network a new head, and let the optimizer train it instead of the old one."""
     ### BEGIN SOLUTION
-    state = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}
-    torch.save(state, path)
+    old = list(net.head.parameters())
+    net.head = nn.Linear(net.head.in_features, classes, device=old[0].device)
+    for parameter in old:
+        optimizer.state.pop(parameter, None)
+    optimizer.param_groups[0]["params"] = list(net.parameters())
     ### END SOLUTION
 
 
-def load_checkpoint(path, net, optimizer):
-    """Restore the network and the optimizer from the file, and return the epoch."""
-    ### BEGIN SOLUTION
-    state = torch.load(path, map_location="cpu")
-    net.load_state_dict(state["net"])
-    optimizer.load_state_dict(state["optimizer"])
-    return state["epoch"]
-    ### END SOLUTION
-
-
-# %% check=5 points=3
-check.exercise_5(save_checkpoint, load_checkpoint)
+# %% check=4 points=3
+check.exercise_4(replace_head)

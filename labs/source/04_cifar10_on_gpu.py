@@ -4,13 +4,15 @@
 #   course:
 #     title: CIFAR-10 on a GPU
 #     promise: >-
-#       You put a training script on the GPU, evaluate a network there, and fix a training loop that
-#       is wrong in three places.
-#     minutes: 50
+#       You put a training script on the GPU, evaluate a network there, fix two training loops, and
+#       continue after an interruption.
+#     minutes: 60
 #     objectives:
 #       - make the three edits that put training on a GPU, and no others
-#       - count correct predictions on the device, overall and per class, in batches of any size
+#       - count correct predictions on the device, in batches of any size
+#       - find and remove the hidden waits of a training loop
 #       - find what is wrong in a loop that runs without an error
+#       - continue an interrupted epoch on another machine
 #     prerequisites:
 #       - "no GPU and no dataset: you practice on a simulated GPU and on random images"
 #     credits:
@@ -116,35 +118,72 @@ def accuracy(net, batches):
 check.exercise_2(accuracy)
 
 # %% [markdown]
-# ## Exercise 3: accuracy per class (3 points)
+# ## Exercise 3: find the waits (3 points)
 #
-# Write `per_class(net, batches)`. Network and batches are as before, and there are ten classes,
-# numbered from 0 to 9. Return a list of ten Python numbers: the fraction of the images of class 0
-# that the network classifies correctly, then the same for class 1, and so on. For a class without
-# images, the value is nan, "not a number": `float("nan")`.
+# `train_and_count(net, batches, optimizer)` trains for an epoch and returns a dictionary: the mean
+# of the batches' losses, the accuracy, the largest norm of the gradients, and how many images of
+# each of the four classes were classified wrongly. The batches have equal sizes and are already on
+# the device of the network.
 #
-# The network is in evaluation mode; do not change it. As before, no gradients are tracked. Batches
-# may have any size, including a single image. Read the results from the GPU at the end, at most
-# twice.
+# The results are right, but the CPU waits for the GPU several times per batch. Fix that: **however
+# many batches there are, the CPU waits for results at most four times**, and the training and the
+# results stay the same. `nn.utils.clip_grad_norm_` does not wait.
 
 
-# %% exercise=3
-def per_class(net, batches):
-    """Return the accuracy of `net` on the images of each of the ten classes."""
+# %% exercise=3 task="remove the waits"
+def train_and_count(net, batches, optimizer):
+    """Train for one epoch; return the loss, the accuracy, the norm and the mistakes."""
     ### BEGIN SOLUTION
     device = next(net.parameters()).device
-    counts = torch.zeros(100, dtype=torch.int64, device=device)
-    with torch.no_grad():
-        for inputs, targets in batches:
-            pairs = 10 * targets.to(device) + net(inputs.to(device)).argmax(dim=1)
-            counts.index_add_(0, pairs, torch.ones_like(pairs))
-    counts = counts.reshape(10, 10)
-    return (counts.diagonal() / counts.sum(dim=1)).tolist()
+    loss_sum, largest = torch.zeros(2, device=device)
+    mistakes = torch.zeros(4, dtype=torch.int64, device=device)
+    for inputs, targets in batches:
+        scores = net(inputs)
+        loss = F.cross_entropy(scores, targets)
+        optimizer.zero_grad()
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        loss_sum += loss.detach()
+        largest = torch.maximum(largest, norm)
+        mistakes.index_add_(0, targets, (scores.argmax(dim=1) != targets).long())
+    images = sum(len(targets) for _, targets in batches)
+    counts = mistakes.tolist()
+    return {
+        "loss": loss_sum.item() / len(batches),
+        "accuracy": 1 - sum(counts) / images,
+        "norm": largest.item(),
+        "mistakes": counts,
+    }
     ### END SOLUTION
+    ### BEGIN GIVEN
+    # losses, correct, images, largest = [], 0, 0, 0.0
+    # mistakes = torch.zeros(4, dtype=torch.int64, device=next(net.parameters()).device)
+    # for inputs, targets in batches:
+    #     scores = net(inputs)
+    #     loss = F.cross_entropy(scores, targets)
+    #     optimizer.zero_grad()
+    #     loss.backward()
+    #     norm = nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    #     if norm > largest:
+    #         largest = norm.item()
+    #     optimizer.step()
+    #     losses.append(loss.item())
+    #     right = scores.argmax(dim=1) == targets
+    #     correct += right.sum().item()
+    #     mistakes += torch.bincount(targets[~right], minlength=4)
+    #     images += len(targets)
+    # return {
+    #     "loss": sum(losses) / len(losses),
+    #     "accuracy": correct / images,
+    #     "norm": largest,
+    #     "mistakes": mistakes.tolist(),
+    # }
+    ### END GIVEN
 
 
 # %% check=3 points=3
-check.exercise_3(per_class)
+check.exercise_3(train_and_count)
 
 # %% [markdown]
 # ## Exercise 4: wrong in three places (3 points)
@@ -191,3 +230,54 @@ def train_epoch(net, batches, optimizer):
 
 # %% check=4 points=3
 check.exercise_4(train_epoch)
+
+# %% [markdown]
+# ## Exercise 5: an interrupted epoch (4 points)
+#
+# Rented machines can stop at any time. Change `train_with_checkpoints` so that it continues where
+# it was interrupted. `batches_of(epoch)` yields the batches of an epoch, on the CPU, and for the
+# same epoch always the same ones in the same order.
+#
+# - After each step, write a checkpoint to the file `path`, a `pathlib.Path`, over the earlier one.
+# - If the file exists when the function starts, continue with the first batch that has not been
+#   used. `net` and `optimizer` are then new ones of the same kind. `batches_of(epoch)` always
+#   starts at the epoch's first batch, so skip those that are done.
+# - The program may be interrupted with the network on `cuda:1`, and continue on a machine without
+#   a GPU. `net` is already on the right device and stays there.
+#
+# At the end, the weights are those of a run without an interruption.
+
+
+# %% exercise=5 task="add the checkpoints"
+def train_with_checkpoints(net, optimizer, batches_of, epochs, path):
+    """Train for some epochs, and continue from the checkpoint at `path` if it exists."""
+    ### BEGIN SOLUTION
+    device = next(net.parameters()).device
+    first_epoch = done = 0
+    if path.exists():
+        state = torch.load(path, map_location="cpu")
+        net.load_state_dict(state["net"])
+        optimizer.load_state_dict(state["optimizer"])
+        first_epoch, done = state["epoch"], state["done"]
+    for epoch in range(first_epoch, epochs):
+        for number, (inputs, targets) in enumerate(batches_of(epoch), start=1):
+            if epoch == first_epoch and number <= done:
+                continue
+            optimizer.zero_grad()
+            F.cross_entropy(net(inputs.to(device)), targets.to(device)).backward()
+            optimizer.step()
+            state = {"net": net.state_dict(), "optimizer": optimizer.state_dict()}
+            torch.save(state | {"epoch": epoch, "done": number}, path)
+    ### END SOLUTION
+    ### BEGIN GIVEN
+    # device = next(net.parameters()).device
+    # for epoch in range(epochs):
+    #     for inputs, targets in batches_of(epoch):
+    #         optimizer.zero_grad()
+    #         F.cross_entropy(net(inputs.to(device)), targets.to(device)).backward()
+    #         optimizer.step()
+    ### END GIVEN
+
+
+# %% check=5 points=4
+check.exercise_5(train_with_checkpoints)

@@ -6,19 +6,18 @@
 #     promise: >-
 #       You build a stopwatch that measures a GPU correctly, find a bottleneck with it, and remove
 #       one.
-#     minutes: 40
+#     minutes: 30
 #     objectives:
 #       - time work that continues after the call has returned
 #       - measure each part of a training step separately
 #       - make an input pipeline several times faster, and measure that it is
-#       - plan steps and learning rate for a larger batch
 #     prerequisites:
 #       - "no GPU and no dataset: without a GPU, the checks use a device that works in the
 #         background as a GPU does"
 #     credits:
 #       - >-
-#         The rule for the learning rate: Goyal et al.,
-#         [Accurate, Large Minibatch SGD](https://arxiv.org/abs/1706.02677), 2017.
+#         Why a stopwatch has to synchronize: [CUDA
+#         semantics](https://docs.pytorch.org/docs/stable/notes/cuda.html), in PyTorch's notes.
 # ---
 
 # %%
@@ -142,24 +141,3 @@ def prepare(images, chosen):
 
 # %% check=3 points=3
 check.exercise_3(prepare)
-
-# %% [markdown]
-# ## Exercise 4: plan for a larger batch (2 points)
-#
-# A learning rate of `base_rate` suits batches of `base_batch` images. Write `plan`, which returns
-# two numbers for batches of `batch` images: the number of steps in one pass over `images` images,
-# including the last batch even if it is smaller; and the learning rate by the linear scaling rule,
-# but at most `limit`.
-
-
-# %% exercise=4
-def plan(images, batch, base_batch=4, base_rate=0.001, limit=0.1):
-    """Return the number of steps in an epoch, an int, and the learning rate."""
-    ### BEGIN SOLUTION
-    steps = -(-images // batch)
-    return steps, min(base_rate * batch / base_batch, limit)
-    ### END SOLUTION
-
-
-# %% check=4 points=2
-check.exercise_4(plan)

@@ -6,10 +6,9 @@
 #     promise: >-
 #       You round numbers by changing their bits, write a training step in fp16 that loses no
 #       gradient, and compute from a trace how busy a GPU was.
-#     minutes: 50
+#     minutes: 45
 #     objectives:
 #       - round a number to a mantissa of any length
-#       - choose a loss scale that does not overflow
 #       - predict dtypes under autocast
 #       - write a training step with `GradScaler` and gradient clipping
 #       - read launches and gaps from a trace
@@ -66,31 +65,7 @@ def keep_bits(x, mantissa):
 check.exercise_1(keep_bits)
 
 # %% [markdown]
-# ## Exercise 2: the largest loss scale (2 points)
-#
-# Write `largest_scale(gradients)`. It takes a list of float32 tensors, the unscaled gradients,
-# and returns the largest power of 2 such that every value, multiplied by it, is finite in
-# float16. Return a Python number of at most 2^24, even if all gradients are 0. No gradient is
-# larger than 100.
-
-
-# %% exercise=2
-def largest_scale(gradients):
-    """Return the largest power of 2, up to 2^24, with which no gradient overflows in float16."""
-    ### BEGIN SOLUTION
-    largest = max(gradient.abs().max() for gradient in gradients)
-    scale = 2.0**24
-    while (largest * scale).half().isinf():
-        scale /= 2
-    return scale
-    ### END SOLUTION
-
-
-# %% check=2 points=2
-check.exercise_2(largest_scale)
-
-# %% [markdown]
-# ## Exercise 3: predict the dtypes (2 points)
+# ## Exercise 2: predict the dtypes (2 points)
 #
 # `x` and `w` are float32 matrices, `t` holds class numbers, and `h = x @ w`. All the expressions
 # are computed under `torch.autocast("cuda", dtype=torch.float16)`.
@@ -99,7 +74,7 @@ check.exercise_2(largest_scale)
 # like, run them in a new cell.
 
 
-# %% exercise=3
+# %% exercise=2
 def predict():
     ### BEGIN SOLUTION
     return {
@@ -131,11 +106,11 @@ def predict():
     ### END GIVEN
 
 
-# %% check=3 points=2
-check.exercise_3(predict)
+# %% check=2 points=2
+check.exercise_2(predict)
 
 # %% [markdown]
-# ## Exercise 4: a training step in fp16 (4 points)
+# ## Exercise 3: a training step in fp16 (4 points)
 #
 # Write `training_step(net, optimizer, scaler, X, y, max_norm)`: one step of training in mixed
 # precision with float16 on CUDA; the simulated GPU counts as CUDA.
@@ -151,7 +126,7 @@ check.exercise_3(predict)
 # - Return the unscaled loss as a tensor without a graph.
 
 
-# %% exercise=4
+# %% exercise=3
 def training_step(net, optimizer, scaler, X, y, max_norm):
     """Train one step in mixed precision and return the loss."""
     ### BEGIN SOLUTION
@@ -167,11 +142,11 @@ def training_step(net, optimizer, scaler, X, y, max_norm):
     ### END SOLUTION
 
 
-# %% check=4 points=4
-check.exercise_4(training_step)
+# %% check=3 points=4
+check.exercise_3(training_step)
 
 # %% [markdown]
-# ## Exercise 5: how busy was the GPU? (3 points)
+# ## Exercise 4: how busy was the GPU? (3 points)
 #
 # A trace lists the kernels of a GPU as pairs: start and duration, in whole microseconds. Kernels in
 # different *streams* (queues) can run at the same time, and the list is not sorted.
@@ -182,7 +157,7 @@ check.exercise_4(training_step)
 # empty list, return 0.
 
 
-# %% exercise=5
+# %% exercise=4
 def utilization(kernels):
     """Return the fraction of time in which at least one kernel runs."""
     ### BEGIN SOLUTION
@@ -198,5 +173,5 @@ def utilization(kernels):
     ### END SOLUTION
 
 
-# %% check=5 points=3
-check.exercise_5(utilization)
+# %% check=4 points=3
+check.exercise_4(utilization)

@@ -47,8 +47,8 @@ def judge(number, *functions, seed=None, change=lambda reply: reply):
         return check_remotely(exercise, ask, seed)
 
 
-def add_ramp(X):
-    return X + torch.arange(X.shape[1], dtype=X.dtype, device=X.device)
+def keep_rows(results):
+    return [result[0].clone() for result in results]
 
 
 @pytest.mark.parametrize(
@@ -69,18 +69,18 @@ class LyingTensor(torch.Tensor):
 
 
 def test_a_subclass_of_tensor_with_a_false_device_gets_no_points():
-    assert judge(3, lambda X: torch.zeros(2).as_subclass(LyingTensor))["hint"] == "not-a-tensor"
+    assert judge(6, lambda x: [t[0].as_subclass(LyingTensor) for t in x])["hint"] == "not-a-list"
 
 
 @pytest.mark.parametrize("facts", [None, 7, "x y", "QQ== {}", encode(Facts())])
 def test_malformed_facts_are_a_wrong_answer(facts):
-    verdict = judge(3, add_ramp, change=lambda reply: {"facts": facts})
+    verdict = judge(6, keep_rows, change=lambda reply: {"facts": facts})
     assert verdict["hint"] in ("unusable-result", "no-result")
 
 
 def test_box_counts_the_attempts_of_one_submission_only():
     for _ in range(3):
-        verdict = judge(3, lambda X: X)
+        verdict = judge(6, lambda results: results)
     text = verdict["outputs"][0]["data"]["text/plain"]
     assert "Where to look" not in text
     assert text.endswith("○○○○○○ 0 of 6 exercises done")
@@ -90,12 +90,12 @@ def test_another_submission_is_judged_while_a_sandbox_collects():
     verdicts = []
 
     def ask(**fields):
-        thread = threading.Thread(target=lambda: verdicts.append(judge(3, add_ramp)))
+        thread = threading.Thread(target=lambda: verdicts.append(judge(6, keep_rows)))
         thread.start()
         thread.join(60)
         return {}
 
-    check_remotely(session.load_lab("lab_01").exercises[3], ask)
+    check_remotely(session.load_lab("lab_01").exercises[6], ask)
     assert [verdict["passed"] for verdict in verdicts] == [True]
 
 
@@ -229,8 +229,9 @@ for channel in range(3, 20):
 
 def test_submission_of_lab_01_is_graded_end_to_end(builder, processes_left, monkeypatch):
     monkeypatch.setattr(lab_01.exercise_3, "seconds", 1)
-    notebook = builder.with_answer(1, "def move_all(tensors, device):\n    return tensors")
-    answers = {3: "def add_ramp(X):\n    while True: pass", 5: f"{builder.answer(5)}\n{FORGERY}"}
+    notebook = builder.with_answer(1, f"{builder.answer(1)}\ndef add_ramp(X):\n    return X")
+    endless = "def run_epochs(*arguments):\n    while True: pass"
+    answers = {3: endless, 5: f"{builder.answer(5)}\n{FORGERY}"}
     for number, source in answers.items():
         right = builder.answer(number)
         next(cell for cell in notebook.cells if cell.source == right).source = source
