@@ -7,6 +7,7 @@ graph references that memory.
 
 import threading
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 import torch
@@ -84,6 +85,7 @@ def uninstall() -> None:
             tag.index = CPU
 
 
+@cache
 def device_at(index: int) -> torch.device:
     """Return the `torch.device` with this index; `CPU` is the CPU."""
     return torch.device("cpu") if index == CPU else torch.device("cuda", index)

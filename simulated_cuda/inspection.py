@@ -4,11 +4,13 @@ Other libraries read a tensor through a DLPack capsule. That of a GPU tensor is 
 it would have the CPU as its device, so that a missing `.cpu()` would not raise an error.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from . import tracebacks
 from .device_tags import device_at, device_of, index_of
 from .messages import text
 
@@ -41,14 +43,87 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     }
 
 
-# Attributes that do not depend on the device and are not tensors. Handling them first saves time:
-# optimizers read them many times per step.
-_DEVICE_INDEPENDENT = (
+# What does not depend on the device and is not a tensor. Handling it first saves time: optimizers
+# read attributes many times per step.
+_METHODS = (Tensor.dim, Tensor.is_complex, Tensor.is_floating_point, Tensor.numel)
+_FAST = (
     Tensor.dtype.__get__, Tensor.is_leaf.__get__, Tensor.is_sparse.__get__, Tensor.layout.__get__,
-    Tensor.ndim.__get__, Tensor.requires_grad.__get__, Tensor.shape.__get__, Tensor.dim,
-    Tensor.is_complex, torch.is_complex, Tensor.is_floating_point, torch.is_floating_point,
-    Tensor.numel, Tensor.size, Tensor.untyped_storage,
+    Tensor.ndim.__get__, Tensor.requires_grad.__get__, Tensor.shape.__get__, *_METHODS,
 )  # fmt: skip
+# PyTorch calls a mode with the method `add` for the operator `+`, and so on.
+_OPERATORS = {
+    f"__{prefix}{name}__": getattr(Tensor, {"truediv": "div"}.get(name, name))
+    for name in ("add", "mul", "sub", "truediv", "matmul", "lt", "le", "gt", "ge", "eq", "ne")
+    for prefix in ("", "r") if f"__{prefix}{name}__" in vars(torch._C.TensorBase)
+}  # fmt: skip
+_DEVICE_INDEPENDENT = (
+    *_FAST, torch.is_complex, torch.is_floating_point, Tensor.size, Tensor.untyped_storage,
+)  # fmt: skip
+
+
+class _Attribute(property):
+    """An attribute of tensors that is read without PyTorch's call of the mode, which is slow.
+
+    `torch.Tensor.shape.__get__` is still PyTorch's own function, which subclasses and other modes
+    compare with the function that they get.
+    """
+
+    def __init__(self, original: Any, read: Callable[[Tensor], Any]) -> None:
+        super().__init__(read, original.__set__, original.__delete__)
+        self.__get__, self.__set__ = original.__get__, original.__set__
+
+
+def fast_attributes(mode) -> dict[str, Any]:
+    """Return faster replacements for attributes and methods of `torch.Tensor`, by name."""
+    count, is_off = torch._C._len_torch_function_stack, torch._C._is_torch_function_all_disabled
+    pop, push = torch._C._pop_torch_function_stack, torch._C._push_on_torch_function_stack
+
+    def fast(read: Callable[[Tensor], Any], on_gpu: Callable[[int], Any] | None = None):
+        def read_fast(tensor: Tensor) -> Any:
+            # PyTorch calls other modes, and none within a function that a mode handles.
+            if count() != 1 or (on_gpu is not None and is_off()):
+                return read(tensor)
+            top = pop()
+            try:
+                if top is mode:
+                    device_index = -1 if on_gpu is None else index_of(tensor)
+                    return read(tensor) if device_index < 0 else on_gpu(device_index)
+            finally:
+                push(top)
+            return read(tensor)
+
+        return functools.wraps(read)(read_fast)
+
+    def fast_operator(name: str, func: Callable[..., Any]) -> Callable[..., Any]:
+        original = getattr(Tensor, name)
+
+        def apply(x: Tensor, y: Any) -> Any:
+            if count() != 1 or is_off():
+                return original(x, y)
+            top = pop()
+            try:
+                if top is mode:
+                    return mode.__torch_function__(func, (), (x, y))
+            except TypeError:  # as in PyTorch, so that Python tries the other operand
+                return NotImplemented
+            except Exception as error:
+                error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
+                raise
+            finally:
+                push(top)
+            return original(x, y)
+
+        return functools.wraps(original)(apply)
+
+    getters: dict[Any, Any] = {get: None for get in _FAST if get.__name__ == "__get__"}
+    getters |= {Tensor.device.__get__: device_at, Tensor.is_cuda.__get__: lambda index: True}
+    attributes = {
+        get.__self__.__name__: _Attribute(get.__self__, fast(get, on_gpu))
+        for get, on_gpu in getters.items()
+    }
+    methods = {read.__name__: fast(read) for read in _METHODS}
+    operators = {name: fast_operator(name, func) for name, func in _OPERATORS.items()}
+    return attributes | methods | operators
 
 
 def _unless_on_gpu(value: Callable[[int], Any]) -> Callable[..., Any]:
