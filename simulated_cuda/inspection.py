@@ -46,9 +46,14 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
 # What does not depend on the device and is not a tensor. Handling it first saves time: optimizers
 # read attributes many times per step.
 _METHODS = (Tensor.dim, Tensor.is_complex, Tensor.is_floating_point, Tensor.numel)
-_FAST = (
+_DEVICE_INDEPENDENT = (
     Tensor.dtype.__get__, Tensor.is_leaf.__get__, Tensor.is_sparse.__get__, Tensor.layout.__get__,
     Tensor.ndim.__get__, Tensor.requires_grad.__get__, Tensor.shape.__get__, *_METHODS,
+    torch.is_complex, torch.is_floating_point, Tensor.size, Tensor.untyped_storage,
+)  # fmt: skip
+_GETTERS = (
+    *(function for function in _DEVICE_INDEPENDENT if function.__name__ == "__get__"),
+    Tensor.device.__get__, Tensor.is_cuda.__get__, Tensor.grad.__get__,
 )  # fmt: skip
 # PyTorch calls a mode with the method `add` for the operator `+`, and so on.
 _OPERATORS = {
@@ -56,9 +61,6 @@ _OPERATORS = {
     for name in ("add", "mul", "sub", "truediv", "matmul", "lt", "le", "gt", "ge", "eq", "ne")
     for prefix in ("", "r") if f"__{prefix}{name}__" in vars(torch._C.TensorBase)
 }  # fmt: skip
-_DEVICE_INDEPENDENT = (
-    *_FAST, torch.is_complex, torch.is_floating_point, Tensor.size, Tensor.untyped_storage,
-)  # fmt: skip
 
 
 class _Attribute(property):
@@ -78,16 +80,17 @@ def fast_attributes(mode) -> dict[str, Any]:
     count, is_off = torch._C._len_torch_function_stack, torch._C._is_torch_function_all_disabled
     pop, push = torch._C._pop_torch_function_stack, torch._C._push_on_torch_function_stack
 
-    def fast(read: Callable[[Tensor], Any], on_gpu: Callable[[int], Any] | None = None):
+    def fast(read: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
+        handler = None if read in _DEVICE_INDEPENDENT else mode.handlers[read]
+
         def read_fast(tensor: Tensor) -> Any:
             # PyTorch calls other modes, and none within a function that a mode handles.
-            if count() != 1 or (on_gpu is not None and is_off()):
+            if count() != 1 or (handler is not None and is_off()):
                 return read(tensor)
             top = pop()
             try:
                 if top is mode:
-                    device_index = -1 if on_gpu is None else index_of(tensor)
-                    return read(tensor) if device_index < 0 else on_gpu(device_index)
+                    return read(tensor) if handler is None else handler(mode, read, (tensor,), {})
             finally:
                 push(top)
             return read(tensor)
@@ -115,12 +118,7 @@ def fast_attributes(mode) -> dict[str, Any]:
 
         return functools.wraps(original)(apply)
 
-    getters: dict[Any, Any] = {get: None for get in _FAST if get.__name__ == "__get__"}
-    getters |= {Tensor.device.__get__: device_at, Tensor.is_cuda.__get__: lambda index: True}
-    attributes = {
-        get.__self__.__name__: _Attribute(get.__self__, fast(get, on_gpu))
-        for get, on_gpu in getters.items()
-    }
+    attributes = {g.__self__.__name__: _Attribute(g.__self__, fast(g)) for g in _GETTERS}
     methods = {read.__name__: fast(read) for read in _METHODS}
     operators = {name: fast_operator(name, func) for name, func in _OPERATORS.items()}
     return attributes | methods | operators

@@ -1,7 +1,6 @@
 """Installing the simulated GPU in PyTorch, and removing it."""
 
 import functools
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures.thread import _WorkItem
@@ -197,12 +196,6 @@ class Installation:
         )
         for owner, name, wrapper in hooks:
             self._wrap(owner, name, functools.partial(wrapper, mode))
-        for optimizer in training.optimizer_classes():
-            self._wrap(optimizer, "_init_group", functools.partial(training.wrap_init_group, mode))
-            module, name = sys.modules[optimizer.__module__], "_default_to_fused_or_foreach"
-            if hasattr(module, name):
-                self._wrap(module, name, training.wrap_implementation_choice)
-        self._wrap(torch.optim.Optimizer, "zero_grad", training.wrap_zero_grad)
 
 
 def _distinct(module: ModuleType, name: str, replacement: Any) -> Any:
