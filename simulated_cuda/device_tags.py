@@ -37,9 +37,10 @@ class DeviceTag:
     that was set last is correct.
     """
 
-    # Defaults of the class, since nearly every tag on a GPU has them: that saves time.
+    # Nearly every tag has these values. `is_protected`: `estimate` must not write to the tensor.
+    # `from_host`: `.to` of a tensor that `estimate` moved is a copy.
     guessed = is_protected = from_host = pinned = False
-    is_set = True  # `is_protected`: `estimate` must not write to it. `from_host`: `.to` copies it.
+    is_set = True
     nbytes = 0
     memory: DeviceMemory | None = None
 
@@ -199,8 +200,7 @@ def move_storage(
         storage.device_tag = _ON_CPU
         return
     tag = DeviceTag(index)
-    if guess:
-        tag.guessed = True
+    tag.guessed = guess
     tag.memory = memory = memories[index]
     tag.nbytes = nbytes = storage.nbytes()
     memory.allocate(tag, nbytes)

@@ -43,8 +43,7 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     }
 
 
-# What does not depend on the device and is not a tensor. Handling it first saves time: optimizers
-# read attributes many times per step.
+# What does not depend on the device and is not a tensor. Handling it first saves time.
 _METHODS = (Tensor.dim, Tensor.is_complex, Tensor.is_floating_point, Tensor.numel)
 _DEVICE_INDEPENDENT = (
     Tensor.dtype.__get__, Tensor.is_leaf.__get__, Tensor.is_sparse.__get__, Tensor.layout.__get__,
@@ -66,8 +65,7 @@ _OPERATORS = {
 class _Attribute(property):
     """An attribute of tensors that is read without PyTorch's call of the mode, which is slow.
 
-    `torch.Tensor.shape.__get__` is still PyTorch's own function, which subclasses and other modes
-    compare with the function that they get.
+    `torch.Tensor.shape.__get__` is still PyTorch's own: subclasses and other modes compare it.
     """
 
     def __init__(self, original: Any, read: Callable[[Tensor], Any]) -> None:

@@ -112,12 +112,8 @@ class Statistic:
             self._rising = True
             self._current[small] += change
             return
-        if self._rising:  # comparisons are several times faster than calls of `max`
-            self._rising = False
-            large_now, small_now = self._current
-            large_peak, small_peak, peak = self._peak
-            if large_now + small_now > peak or large_now > large_peak or small_now > small_peak:
-                self._note_peak()
+        if self._rising:
+            self._note_peak()
         self._freed[small] -= change
         self._current[small] += change
 
@@ -245,13 +241,11 @@ class DeviceMemory:
     def tags(self) -> list[Any]:
         """Return the tags of all tensors on this device."""
         self.collect()
-        blocks: list[Block] = []
-        for first in self._segments.values():
-            block: Block | None = first
-            while block is not None:
-                blocks += [block] if block.used else []
-                block = block.next
-        return [*self._empty, *(tag for tag in (block() for block in blocks) if tag is not None)]
+        blocks = list(self._segments.values())
+        for block in blocks:
+            blocks += [] if block.next is None else [block.next]
+        tags = [*self._empty, *(block() for block in blocks if block.used)]
+        return [tag for tag in tags if tag is not None]
 
     def check(self, nbytes: int) -> None:
         """Raise `torch.OutOfMemoryError` if `nbytes` bytes do not fit, without allocating them."""

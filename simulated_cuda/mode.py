@@ -141,7 +141,9 @@ class SimulatedCUDA(TorchFunctionMode):
             self.memories[device_index].explain_failed_allocation(error)
             cuda_only_errors.explain_failed_index(func, args, error)
             cuda_only_errors.explain_missing_kernel(error)
-            raise
+            result = cuda_only_errors.run_in_wider_dtype(func, args, kwargs, error)
+            if result is None:
+                raise
         finally:
             thread.running = previous
         if type(result) is torch.Tensor:

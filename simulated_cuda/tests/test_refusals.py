@@ -44,6 +44,17 @@ REFUSED = [
     ("i[0] @ i[0]", '^"dot" not implemented'),
     ("i[None] @ i[None]", '^"baddbmm_cuda" not implemented'),
     ("torch.einsum('ij,jk->ik', i, i)", '^"baddbmm_cuda" not implemented'),
+    ("F.avg_pool2d(image, 2)", '^"avg_pool2d_out_cuda_frame" not implemented for .Long'),
+    ("F.avg_pool3d(volume, 2)", '^"avg_pool3d_out_cuda" not implemented for .Long'),
+    ("F.max_pool2d(image, 2)", '^"max_pool2d_with_indices_out_cuda_frame" not implemented'),
+    ("F.max_pool3d(byte, 2)", '^"max_pool3d_with_indices_out_frame" not implemented for .Byte'),
+    ("F.interpolate(image.byte(), 8, mode='bilinear')", '^"upsample_bilinear2d_out_frame" not'),
+    ("F.interpolate(image.byte(), 8, mode='bicubic')", '^"upsample_bicubic2d_out_frame" not'),
+    ("F.bilinear(i, i, i[None])", '^"baddbmm_cuda" not implemented for .Long'),
+    ("torch.igamma(half.half(), half.half())", '^"igamma_cuda" not implemented for .Half'),
+    ("torch.histc(half.bfloat16())", '^"histc" not implemented for .BFloat16'),
+    ("i.to(torch.uint16).sort()", '^"sort" not implemented for .UInt16'),
+    ("i.to(torch.uint16).roll(1)", '^"roll_cuda" not implemented for .UInt16'),
     ("F.conv1d(i[None], i[None])", f"{NO_CUDNN_TYPE} Long"),
     ("F.conv2d(image, image)", f"{NO_CUDNN_TYPE} Long"),
     ("F.conv_transpose2d(image.bool(), image.bool())", f"{NO_CUDNN_TYPE} Bool"),
@@ -169,6 +180,37 @@ def test_advice_in_cuda_errors_matches_the_torch_version(
         advice = str(error).splitlines()[1:]
         assert len(advice) == len(prefixes)
         assert all(line.startswith(prefix) for line, prefix in zip(advice, prefixes, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("code", "dtype"),
+    [
+        ("torch.fft.rfft(half.half())", "complex32"),
+        ("torch.fft.ifft(half.to(torch.complex32))", "complex32"),
+        ("torch.fft.hfft(half.to(torch.complex32))", "float16"),
+        ("half.to(torch.complex32).sin()", "complex32"),
+        ("half.to(torch.complex32).angle()", "float16"),
+        ("F.avg_pool3d(volume.half(), 2)", "float16"),
+        ("F.multi_margin_loss(x.bfloat16(), i[0])", "bfloat16"),
+        ("x.bool().abs()", "bool"),
+        ("x.bool().trace()", "int64"),
+        ("torch.histc(i.int(), 4, 0, 1)", "int32"),
+        ("torch.histc(half, 4, 0, 1)", "float32"),
+        ("F.max_pool2d(image.half(), 2)", "float16"),
+    ],
+)
+def test_dtypes_without_a_kernel_for_the_cpu_work_if_cuda_has_one(gpu, code, dtype):
+    names = {"torch": torch, "F": F, "nn": nn}
+    exec(SETUP, names)
+    result = eval(code, names)
+    assert (result.device, result.dtype) == (gpu, getattr(torch, dtype))
+
+
+def test_result_of_a_wider_dtype_has_a_gradient_and_the_right_value(gpu):
+    x = torch.tensor([3.0, 4.0], device=gpu, dtype=torch.float16, requires_grad=True)
+    total = torch.fft.rfft(x)[0].real
+    total.backward()
+    assert (total.item(), x.grad.dtype, x.grad.tolist()) == (7, torch.float16, [1, 1])
 
 
 def test_thread_started_before_enable_has_no_device(simulation_off):
