@@ -37,8 +37,7 @@ class DeviceTag:
     that was set last is correct.
     """
 
-    # Nearly every tag has these values. `is_protected`: `estimate` must not write to the tensor.
-    # `from_host`: `.to` of a tensor that `estimate` moved is a copy.
+    # `estimate` sets `is_protected` of what it must not write to, `from_host` of what it moved.
     guessed = is_protected = from_host = pinned = False
     is_set = True
     nbytes = 0

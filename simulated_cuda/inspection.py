@@ -50,10 +50,6 @@ _DEVICE_INDEPENDENT = (
     Tensor.ndim.__get__, Tensor.requires_grad.__get__, Tensor.shape.__get__, *_METHODS,
     torch.is_complex, torch.is_floating_point, Tensor.size, Tensor.untyped_storage,
 )  # fmt: skip
-_GETTERS = (
-    *(function for function in _DEVICE_INDEPENDENT if function.__name__ == "__get__"),
-    Tensor.device.__get__, Tensor.is_cuda.__get__, Tensor.grad.__get__,
-)  # fmt: skip
 # PyTorch calls a mode with the method `add` for the operator `+`, and so on.
 _OPERATORS = {
     f"__{prefix}{name}__": getattr(Tensor, {"truediv": "div"}.get(name, name))
@@ -78,47 +74,49 @@ def fast_attributes(mode) -> dict[str, Any]:
     count, is_off = torch._C._len_torch_function_stack, torch._C._is_torch_function_all_disabled
     pop, push = torch._C._pop_torch_function_stack, torch._C._push_on_torch_function_stack
 
-    def fast(read: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
-        handler = None if read in _DEVICE_INDEPENDENT else mode.handlers[read]
-
-        def read_fast(tensor: Tensor) -> Any:
+    def fast(original: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
             # PyTorch calls other modes, and none within a function that a mode handles.
-            if count() != 1 or (handler is not None and is_off()):
-                return read(tensor)
-            top = pop()
-            try:
-                if top is mode:
-                    return read(tensor) if handler is None else handler(mode, read, (tensor,), {})
-            finally:
-                push(top)
-            return read(tensor)
-
-        return functools.wraps(read)(read_fast)
-
-    def fast_operator(name: str, func: Callable[..., Any]) -> Callable[..., Any]:
-        original = getattr(Tensor, name)
-
-        def apply(x: Tensor, y: Any) -> Any:
             if count() != 1 or is_off():
-                return original(x, y)
+                return original(*args)
             top = pop()
             try:
                 if top is mode:
-                    return mode.__torch_function__(func, (), (x, y))
-            except TypeError:  # as in PyTorch, so that Python tries the other operand
-                return NotImplemented
+                    return run(*args)
             except Exception as error:
                 error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
                 raise
             finally:
                 push(top)
-            return original(x, y)
+            return original(*args)
 
-        return functools.wraps(original)(apply)
+        return functools.wraps(original)(call)
 
-    attributes = {g.__self__.__name__: _Attribute(g.__self__, fast(g)) for g in _GETTERS}
-    methods = {read.__name__: fast(read) for read in _METHODS}
-    operators = {name: fast_operator(name, func) for name, func in _OPERATORS.items()}
+    def operator(func: Callable[..., Any]) -> Callable[..., Any]:
+        def apply(x: Tensor, y: Any) -> Any:
+            try:
+                return mode.__torch_function__(func, (), (x, y))
+            except TypeError:  # as in PyTorch, so that Python tries the other operand
+                return NotImplemented
+
+        return apply
+
+    get_device, get_grad = Tensor.device.__get__, Tensor.grad.__get__
+
+    def device(tensor: Tensor) -> torch.device:
+        device_index = index_of(tensor)
+        return device_at(device_index) if device_index >= 0 else get_device(tensor)
+
+    grad_handler = mode.handlers[get_grad]
+    runs = {get_device: device, get_grad: lambda x: grad_handler(mode, get_grad, (x,), {})}
+    attributes = {
+        get.__self__.__name__: _Attribute(get.__self__, fast(get, runs.get(get, get)))
+        for get in (*_DEVICE_INDEPENDENT, *runs) if get.__name__ == "__get__"
+    }  # fmt: skip
+    methods = {method.__name__: fast(method, method) for method in _METHODS}
+    operators = {
+        name: fast(getattr(Tensor, name), operator(func)) for name, func in _OPERATORS.items()
+    }
     return attributes | methods | operators
 
 

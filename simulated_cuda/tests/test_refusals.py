@@ -22,15 +22,12 @@ volume = torch.ones(1, 2, 4, 4, 4, dtype=torch.long, device="cuda")
 image, byte = volume[..., 0], volume.byte()
 net = nn.Conv2d(2, 1, 3, device="cuda")
 without_cudnn = torch.backends.cudnn.flags(enabled=False)
-masked_index = torch.ops.aten._unsafe_masked_index
-accumulate = torch.ops.aten._unsafe_masked_index_put_accumulate
 square = "template <typename T> T square(T x) { return x * x; }"
 """
 NO_CUDNN_TYPE = r"^getCudnnDataTypeFromScalarType\(\) not supported for"
 BYTE_AND_FLOAT = r"\(torch.cuda.ByteTensor\) and weight type \(torch.cuda.FloatTensor\) should"
 INPUT_AND_BIAS = r"^Input type \(unsigned char\) and bias type \(float"
 TWO_DTYPES = r"^expected mat1 and mat2 to have the same dtype, but"
-PUT = "accumulate(x, y[0].bool(), [y[0].long()], y[0])"
 DYNAMIC = "torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(2, 2)))(x)"
 REFUSED = [
     # Kernels that do not exist for integers, or not for a mixture of dtypes.
@@ -69,8 +66,6 @@ REFUSED = [
     # Two devices, in operators with a check of their own.
     ("torch.cholesky_solve(x, y)", "Expected b and A to be on the same device, but found b on cu"),
     ("torch.linalg.lstsq(x, y)", "got b is on cpu, .* wrapper_CUDA_out_linalg_lstsq_out"),
-    ("masked_index(x, y.bool(), [y.long()], 0)", "expected self and mask to be on the same device"),
-    (PUT, "expected device cuda:0 but got device cpu for value tensor"),
     ("torch.normal(x, y)", "got std is on cpu"),
     ("F.smooth_l1_loss(x[0, 0], y[0, 0])", "at least two devices"),
     ("y.masked_fill(y > 0, x[0, 0])", "masked_fill_: Expected inputs"),
@@ -149,15 +144,6 @@ def test_operation_is_refused_as_on_cuda(gpu, code, message):
 @pytest.mark.parametrize("code", EXPECTED)
 def test_operation_has_the_result_of_cuda(gpu, code):
     assert evaluate(code)
-
-
-def test_masked_index_accepts_indices_on_the_cpu(gpu):
-    x, index = torch.arange(4.0, device=gpu), torch.tensor([1, 2])
-    mask = torch.tensor([True, False], device=gpu)
-    selected = torch.ops.aten._unsafe_masked_index(x, mask, [index], 0)
-    assert (selected.device, selected.tolist()) == (gpu, [1, 0])
-    accumulated = torch.ops.aten._unsafe_masked_index_put_accumulate(x, mask, [index], selected)
-    assert (accumulated.device, accumulated.tolist()) == (gpu, [0, 2, 2, 3])
 
 
 @pytest.mark.parametrize(
