@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-from . import tracebacks
 from .device_tags import device_at, device_of, index_of
 from .messages import text
 
@@ -50,12 +49,6 @@ _DEVICE_INDEPENDENT = (
     Tensor.ndim.__get__, Tensor.requires_grad.__get__, Tensor.shape.__get__, *_METHODS,
     torch.is_complex, torch.is_floating_point, Tensor.size, Tensor.untyped_storage,
 )  # fmt: skip
-# PyTorch calls a mode with the method `add` for the operator `+`, and so on.
-_OPERATORS = {
-    f"__{prefix}{name}__": getattr(Tensor, {"truediv": "div"}.get(name, name))
-    for name in ("add", "mul", "sub", "truediv", "matmul", "lt", "le", "gt", "ge", "eq", "ne")
-    for prefix in ("", "r") if f"__{prefix}{name}__" in vars(torch._C.TensorBase)
-}  # fmt: skip
 
 
 class _Attribute(property):
@@ -75,31 +68,19 @@ def fast_attributes(mode) -> dict[str, Any]:
     pop, push = torch._C._pop_torch_function_stack, torch._C._push_on_torch_function_stack
 
     def fast(original: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any) -> Any:
+        def call(tensor: Tensor) -> Any:
             # PyTorch calls other modes, and none within a function that a mode handles.
             if count() != 1 or is_off():
-                return original(*args)
+                return original(tensor)
             top = pop()
             try:
                 if top is mode:
-                    return run(*args)
-            except Exception as error:
-                error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
-                raise
+                    return run(tensor)
             finally:
                 push(top)
-            return original(*args)
+            return original(tensor)
 
         return functools.wraps(original)(call)
-
-    def operator(func: Callable[..., Any]) -> Callable[..., Any]:
-        def apply(x: Tensor, y: Any) -> Any:
-            try:
-                return mode.__torch_function__(func, (), (x, y))
-            except TypeError:  # as in PyTorch, so that Python tries the other operand
-                return NotImplemented
-
-        return apply
 
     get_device, get_grad = Tensor.device.__get__, Tensor.grad.__get__
 
@@ -107,17 +88,14 @@ def fast_attributes(mode) -> dict[str, Any]:
         device_index = index_of(tensor)
         return device_at(device_index) if device_index >= 0 else get_device(tensor)
 
-    grad_handler = mode.handlers[get_grad]
-    runs = {get_device: device, get_grad: lambda x: grad_handler(mode, get_grad, (x,), {})}
+    handle = mode.handlers[get_grad]
+    runs = {get_device: device, get_grad: lambda tensor: handle(mode, get_grad, (tensor,), {})}
     attributes = {
         get.__self__.__name__: _Attribute(get.__self__, fast(get, runs.get(get, get)))
         for get in (*_DEVICE_INDEPENDENT, *runs) if get.__name__ == "__get__"
     }  # fmt: skip
     methods = {method.__name__: fast(method, method) for method in _METHODS}
-    operators = {
-        name: fast(getattr(Tensor, name), operator(func)) for name, func in _OPERATORS.items()
-    }
-    return attributes | methods | operators
+    return attributes | methods
 
 
 def _unless_on_gpu(value: Callable[[int], Any]) -> Callable[..., Any]:

@@ -179,6 +179,7 @@ class Installation:
         for function in training.COMM:
             self._replace(torch.nn.parallel.comm, function.__name__, function)
         self._wrap(torch, "set_autocast_enabled", autocast.wrap_set_enabled)
+        self._wrap(torch.nn.functional, "handle_torch_function", mode.wrap_handle_torch_function)
         if torch.distributed.is_available():
             self._wrap(torch.distributed, "init_process_group", training.wrap_init_process_group)
 

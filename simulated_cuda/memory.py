@@ -192,8 +192,7 @@ class DeviceMemory:
         # than after every operation. The second occurrence of a block means that it was freed.
         # A deque is needed because Python may free a tensor during `_process`.
         self._pending: deque[Block] = deque()
-        # The bytes reserved after the last `_process`, and an upper bound on those of the pending
-        # large blocks. Small ones are counted by `_max_pending`.
+        # The bytes reserved, and an upper bound on those of the large blocks that are pending.
         self._reserved_at_most = 0
         self._max_pending = 0
         self._empty: weakref.WeakSet[Any] = weakref.WeakSet()  # tags of tensors without elements

@@ -4,11 +4,11 @@ If all tensors are on one device, as in nearly all operations, the operation run
 Operations on several devices go to `mixed_devices.py`, which performs the same checks as CUDA.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 from torch.utils._pytree import tree_leaves
 
 from . import (
@@ -97,6 +97,28 @@ class SimulatedCUDA(TorchFunctionMode):
             # Set the traceback before raising again, so that it does not include this frame.
             error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
             raise
+
+    def wrap_handle_torch_function(self, handle: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap `handle_torch_function` of `torch.nn.functional` to call this mode faster."""
+
+        def handle_torch_function(
+            public_api: Callable[..., Any], relevant: Iterable[Any], /, *args: Any, **kwargs: Any
+        ) -> Any:
+            for value in relevant:
+                if type(value) not in PLAIN and value is not None:
+                    return handle(public_api, relevant, *args, **kwargs)
+            top = _pop_mode()
+            try:
+                if top is self:
+                    return self.__torch_function__(public_api, (), args, kwargs)
+            except Exception as error:
+                error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
+                raise
+            finally:
+                _push_mode(top)
+            return handle(public_api, relevant, *args, **kwargs)
+
+        return handle_torch_function
 
     def run(self, func: Callable[..., Any], args: tuple, kwargs: dict, device_index: int) -> Any:
         """Run an operation whose tensors are all on the same device; set its result's device."""
