@@ -1,9 +1,6 @@
 """A simulated CUDA device for machines without a GPU.
 
-`device="cuda"` works, and mistakes raise the same errors as on CUDA. All operations run on the CPU;
-only the devices of tensors and their memory are simulated. Tensors report their device, operations
-on mixed devices raise CUDA's errors, and a full device raises `torch.OutOfMemoryError`. Timings are
-not those of a GPU.
+`device="cuda"` works, and mistakes raise the same errors as on CUDA. All operations run on the CPU.
 
     import simulated_cuda
     simulated_cuda.enable()

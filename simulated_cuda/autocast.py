@@ -17,15 +17,11 @@ from . import messages, settings
 from .device_tags import functions_named
 
 _NAMES = settings.table("functions")["autocast"]
-
-
 FULL_PRECISION = functions_named(_NAMES["full_precision"])
 UNCHANGED = functions_named(_NAMES["full_precision_on_cpu_only"]) - FULL_PRECISION
 RECURRENT = frozenset(getattr(torch._VF, name) for name in _NAMES["recurrent"])
 CONVERTED_BACK = functions_named(_NAMES["converted_back"])
 _UNSAFE = functions_named(["binary_cross_entropy"])
-
-
 # Whether autocast was ever enabled. Until then, operations skip the autocast check.
 state = SimpleNamespace(used=False)
 

@@ -247,8 +247,9 @@ def _tag(tensor: Tensor, machine: Machine, from_host: bool, stack: ExitStack) ->
     before, memory = storage.device_tag, machine.memories[0]
     if before.memory is memory:
         return  # a view of a tensor that has a tag already
-    tag = DeviceTag(0, False, storage.nbytes(), memory, memory.allocate(storage.nbytes()))
-    tag.is_protected = True
+    tag = DeviceTag(0)
+    tag.memory, tag.nbytes, tag.is_protected = memory, storage.nbytes(), True
+    memory.allocate(tag, tag.nbytes)
     tag.from_host = from_host and before.index < 0
     storage.device_tag = tag
     stack.callback(setattr, storage, "device_tag", before if before.is_set else UNKNOWN)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch._prims_common import alert_not_deterministic
+from torch.utils._pytree import tree_map_only
 
 from . import convolutions, messages, rules, settings
 from .device_tags import CPU, DispatchMode, functions_named, index_of
@@ -36,6 +37,16 @@ _ONLY_IF: dict[str, Callable[[tuple, dict], bool]] = {
     ),
     "scatter_reduce": lambda args, kwargs: args[4] == "prod",
 }
+_HALF = {torch.float32: torch.float16, torch.complex64: torch.complex32}
+# If an operation is computed in a wider dtype, its result is converted: from and to which dtype.
+_NARROW = {
+    **{name: {torch.float32: dtype} for dtype, name in INTEGERS.items()},
+    "Bool": {torch.uint8: torch.bool}, "BFloat16": {torch.float32: torch.bfloat16},
+    "Half": _HALF, "ComplexHalf": _HALF,
+}  # fmt: skip
+_NO_DTYPE = re.compile(
+    r"^\"?(Unsupported dtype|MKL FFT|\w+)\"? (?:not implemented for |doesn't .*: |)'?(\w+)"
+)
 _NO_CPU_KERNEL = re.compile(
     r"^Could not run 'aten::([\w.]+)' with arguments from the 'CPU' backend"
 )
@@ -53,6 +64,7 @@ def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         torch.ops.quantized.linear_dynamic, torch.ops.quantized.linear_dynamic_fp16,
     )  # fmt: skip
     return {
+        **dict.fromkeys(functions_named(_NAMES["with_refused_dtypes"]["names"]), _refused_dtype),
         **dict.fromkeys(functions_named([*_KERNELS, *_NAMES["products"]["names"]]), _product),
         **dict.fromkeys(functions_named(_NAMES["convolutions"]), _convolution),
         **dict.fromkeys(refused, _refused),
@@ -65,9 +77,8 @@ def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
 
 def _product(mode, func, args, kwargs, device_index):
     """Run a matrix product; CUDA does not support integers."""
-    if _has_integers(args) or (kwargs and _has_integers(kwargs.values())):
-        with _NoIntegerProducts():
-            return mode.run(func, args, kwargs, device_index)
+    if _has_integers((*args, *kwargs.values())):
+        return _refused(mode, func, args, kwargs, device_index)
     try:
         return mode.run(func, args, kwargs, device_index)
     except RuntimeError as error:
@@ -83,8 +94,7 @@ def _convolution(mode, func, args, kwargs, device_index):
     signal = args[0] if args else kwargs["input"]
     try:
         if signal.dtype in INTEGERS:
-            with _NoIntegerProducts():
-                return mode.run(func, args, kwargs, device_index)
+            return _refused(mode, func, args, kwargs, device_index)
         return mode.run(func, args, kwargs, device_index)
     except RuntimeError as error:
         # The CPU's message contains only the dtypes, CUDA's the tensor types.
@@ -104,21 +114,6 @@ def _has_integers(values: Iterable[Any]) -> bool:
     return False
 
 
-class _NoIntegerProducts(DispatchMode):
-    """Raises CUDA's error for integers in the matrix products and convolutions of an operation."""
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        """Run one primitive operation."""
-        if func._schema.name == "aten::convolution":
-            convolutions.refuse_integers(*args)
-        kernel = _KERNELS.get(func._schema.name.partition("::")[2].removesuffix("_"))
-        last = args[-1] if args else None
-        if kernel and last.dtype in INTEGERS and all(tensor.numel() for tensor in args):
-            name = INTEGERS[last.dtype]
-            raise NotImplementedError(f"\"{kernel}\" not implemented for '{name}'")
-        return func(*args, **(kwargs or {}))
-
-
 class Refusals(DispatchMode):
     """Raises CUDA's errors for the primitive operations on a GPU that it does not support."""
 
@@ -132,7 +127,10 @@ class Refusals(DispatchMode):
             text = "`driver` other than `gels` is not supported on CUDA"
             raise RuntimeError(f"torch.linalg.lstsq: {text}")
         name = name.removesuffix("_")
+        if name == "convolution":
+            convolutions.refuse_integers(*args)
         with torch._C.DisableTorchFunction():
+            _refuse_dtype(name, [value for value in args if isinstance(value, Tensor)])
             if name in _NOT_DETERMINISTIC:
                 condition = _ONLY_IF.get(name)
                 if condition is None or condition(args, kwargs):
@@ -140,9 +138,38 @@ class Refusals(DispatchMode):
             return func(*args, **kwargs)
 
 
+def _refuse_dtype(name: str, tensors: list[Tensor]) -> None:
+    """Raise CUDA's error if it has no kernel of an operation for the dtype of these tensors."""
+    kernel, *dtypes = _NAMES["refused_dtypes"].get(name) or (_KERNELS.get(name), *INTEGERS.values())
+    if kernel and all(tensor.numel() for tensor in tensors):
+        dtype = tensors[-1 if name in _KERNELS else 0].type()
+        dtype = dtype.rpartition(".")[2].removesuffix("Tensor")
+        if dtype in dtypes:
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype}'")
+
+
 def _refused(mode, func, args, kwargs, device_index):
     with Refusals():
         return mode.run(func, args, kwargs, device_index)
+
+
+def _refused_dtype(mode, func, args, kwargs, device_index):
+    if (args[0] if args else kwargs["input"]).dtype in (torch.float32, torch.float64):
+        return mode.run(func, args, kwargs, device_index)
+    return _refused(mode, func, args, kwargs, device_index)
+
+
+def run_in_wider_dtype(func: Callable[..., Any], args: tuple, kwargs: dict, error: Exception):
+    """Return the result if CUDA, unlike the CPU with this error, supports the dtype; or None."""
+    match = _NO_DTYPE.search(str(error))
+    is_written = func.__name__.endswith("_") or "out" in kwargs
+    if match is None or is_written or match[1] not in _NAMES["wider_dtypes"].get(match[2], ()):
+        return None
+    back = _NARROW[match[2]]
+    wider = {narrow: wide for wide, narrow in back.items()}
+    values = tree_map_only(Tensor, lambda x: x.to(wider.get(x.dtype, x.dtype)), (args, kwargs))
+    result = func(*values[0], **values[1])
+    return tree_map_only(Tensor, lambda x: x.to(back.get(x.dtype, x.dtype)), result)
 
 
 def _only_on_cpu(mode, func, args, kwargs):

@@ -7,15 +7,15 @@ graph references that memory.
 
 import threading
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
-from weakref import ref
 
 import torch
 import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import messages
-from .memory import Block, DeviceMemory
+from .memory import DeviceMemory, memories_in_use
 
 CPU = -1
 _OWNERS = (
@@ -37,38 +37,19 @@ class DeviceTag:
     that was set last is correct.
     """
 
-    # Every tensor on a GPU has its own tag: slots save time and memory.
-    __slots__ = (
-        "__weakref__", "block", "from_host", "guessed", "index", "is_protected", "is_set", "memory",
-        "nbytes", "pinned",
-    )  # fmt: skip
+    # `estimate` sets `is_protected` of what it must not write to, `from_host` of what it moved.
+    guessed = is_protected = from_host = pinned = False
+    is_set = True
+    nbytes = 0
+    memory: DeviceMemory | None = None
 
-    def __init__(
-        self, index: int, guessed: bool = False, nbytes: int = 0,
-        memory: DeviceMemory | None = None, block: Block | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, index: int) -> None:
         self.index = index
-        self.guessed = guessed
-        self.nbytes = nbytes
-        self.memory = memory
-        self.block = block
-        self.is_set = True
-        self.is_protected = False  # whether `estimate` must not write to it
-        self.from_host = False  # whether `.to` of a tensor that `estimate` moved is a copy
-        self.pinned = False
-
-    def __del__(self) -> None:
-        if self.block is not None:
-            _on_devices.pop(id(self), None)
-            self.memory.release(self.block)
 
 
 UNKNOWN = DeviceTag(CPU)
 UNKNOWN.is_set = False
 _ON_CPU = DeviceTag(CPU)
-# Tags with device memory, by `id`. A WeakSet would be too slow, because its callbacks are written
-# in Python.
-_on_devices: dict[int, ref[DeviceTag]] = {}
 
 
 class _Thread(threading.local):
@@ -99,13 +80,12 @@ def uninstall() -> None:
     """Undo `install`, and set all tags to the CPU, because the devices no longer exist."""
     if "device_tag" in vars(torch.UntypedStorage):
         del torch.UntypedStorage.device_tag
-    for reference in list(_on_devices.values()):
-        tag = reference()
-        if tag is not None:
+    for memory in list(memories_in_use):
+        for tag in memory.tags():
             tag.index = CPU
-    _on_devices.clear()
 
 
+@cache
 def device_at(index: int) -> torch.device:
     """Return the `torch.device` with this index; `CPU` is the CPU."""
     return torch.device("cpu") if index == CPU else torch.device("cuda", index)
@@ -218,10 +198,12 @@ def move_storage(
     if index == CPU:
         storage.device_tag = _ON_CPU
         return
-    memory = memories[index]
-    nbytes = storage.nbytes()
-    storage.device_tag = tag = DeviceTag(index, guess, nbytes, memory, memory.allocate(nbytes))
-    _on_devices[id(tag)] = ref(tag)
+    tag = DeviceTag(index)
+    tag.guessed = guess
+    tag.memory = memory = memories[index]
+    tag.nbytes = nbytes = storage.nbytes()
+    memory.allocate(tag, nbytes)
+    storage.device_tag = tag
 
 
 def set_devices(

@@ -4,6 +4,7 @@ Other libraries read a tensor through a DLPack capsule. That of a GPU tensor is 
 it would have the CPU as its device, so that a missing `.cpu()` would not raise an error.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -41,14 +42,60 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     }
 
 
-# Attributes that do not depend on the device and are not tensors. Handling them first saves time:
-# optimizers read them many times per step.
+# What does not depend on the device and is not a tensor. Handling it first saves time.
+_METHODS = (Tensor.dim, Tensor.is_complex, Tensor.is_floating_point, Tensor.numel)
 _DEVICE_INDEPENDENT = (
     Tensor.dtype.__get__, Tensor.is_leaf.__get__, Tensor.is_sparse.__get__, Tensor.layout.__get__,
-    Tensor.ndim.__get__, Tensor.requires_grad.__get__, Tensor.shape.__get__, Tensor.dim,
-    Tensor.is_complex, torch.is_complex, Tensor.is_floating_point, torch.is_floating_point,
-    Tensor.numel, Tensor.size, Tensor.untyped_storage,
+    Tensor.ndim.__get__, Tensor.requires_grad.__get__, Tensor.shape.__get__, *_METHODS,
+    torch.is_complex, torch.is_floating_point, Tensor.size, Tensor.untyped_storage,
 )  # fmt: skip
+
+
+class _Attribute(property):
+    """An attribute of tensors that is read without PyTorch's call of the mode, which is slow.
+
+    `torch.Tensor.shape.__get__` is still PyTorch's own: subclasses and other modes compare it.
+    """
+
+    def __init__(self, original: Any, read: Callable[[Tensor], Any]) -> None:
+        super().__init__(read, original.__set__, original.__delete__)
+        self.__get__, self.__set__ = original.__get__, original.__set__
+
+
+def fast_attributes(mode) -> dict[str, Any]:
+    """Return faster replacements for attributes and methods of `torch.Tensor`, by name."""
+    count, is_off = torch._C._len_torch_function_stack, torch._C._is_torch_function_all_disabled
+    pop, push = torch._C._pop_torch_function_stack, torch._C._push_on_torch_function_stack
+
+    def fast(original: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
+        def call(tensor: Tensor) -> Any:
+            # PyTorch calls other modes, and none within a function that a mode handles.
+            if count() != 1 or is_off():
+                return original(tensor)
+            top = pop()
+            try:
+                if top is mode:
+                    return run(tensor)
+            finally:
+                push(top)
+            return original(tensor)
+
+        return functools.wraps(original)(call)
+
+    get_device, get_grad = Tensor.device.__get__, Tensor.grad.__get__
+
+    def device(tensor: Tensor) -> torch.device:
+        device_index = index_of(tensor)
+        return device_at(device_index) if device_index >= 0 else get_device(tensor)
+
+    handle = mode.handlers[get_grad]
+    runs = {get_device: device, get_grad: lambda tensor: handle(mode, get_grad, (tensor,), {})}
+    attributes = {
+        get.__self__.__name__: _Attribute(get.__self__, fast(get, runs.get(get, get)))
+        for get in (*_DEVICE_INDEPENDENT, *runs) if get.__name__ == "__get__"
+    }  # fmt: skip
+    methods = {method.__name__: fast(method, method) for method in _METHODS}
+    return attributes | methods
 
 
 def _unless_on_gpu(value: Callable[[int], Any]) -> Callable[..., Any]:

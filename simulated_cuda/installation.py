@@ -1,7 +1,6 @@
 """Installing the simulated GPU in PyTorch, and removing it."""
 
 import functools
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures.thread import _WorkItem
@@ -170,6 +169,8 @@ class Installation:
         for name in ("_to_dlpack", "_to_dlpack_versioned"):
             self._wrap(torch._C, name, inspection.wrap_export)
         self._replace(torch.Tensor, "record_stream", lambda tensor, stream: None)
+        for name, replacement in inspection.fast_attributes(mode).items():
+            self._replace(torch.Tensor, name, replacement)
         self._wrap(torch.Tensor, "_make_wrapper_subclass",
                    lambda create: storages.wrap_make_wrapper_subclass(mode, create))  # fmt: skip
         self._wrap(torch.Tensor, "_make_subclass", storages.wrap_make_subclass)
@@ -195,12 +196,6 @@ class Installation:
         )
         for owner, name, wrapper in hooks:
             self._wrap(owner, name, functools.partial(wrapper, mode))
-        for optimizer in training.optimizer_classes():
-            self._wrap(optimizer, "_init_group", functools.partial(training.wrap_init_group, mode))
-            module, name = sys.modules[optimizer.__module__], "_default_to_fused_or_foreach"
-            if hasattr(module, name):
-                self._wrap(module, name, training.wrap_implementation_choice)
-        self._wrap(torch.optim.Optimizer, "zero_grad", training.wrap_zero_grad)
 
 
 def _distinct(module: ModuleType, name: str, replacement: Any) -> Any:

@@ -6,9 +6,9 @@ bytes. The rules follow c10/cuda/CUDACachingAllocator.cpp with default settings 
 
 import re
 import threading
+import weakref
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -43,19 +43,14 @@ def segment_size(block: int) -> int:
     return (block + _SMALL_SEGMENT - 1) // _SMALL_SEGMENT * _SMALL_SEGMENT
 
 
-class Block:
-    """A part of a segment; `previous` and `next` are its neighbors in the same segment.
+class Block(weakref.ref):
+    """A part of a segment, and a reference to the tag of its tensor, whose end frees the block.
 
-    `used` is False until the block is placed in a segment, and after it is freed.
+    `previous` and `next` are its neighbors in the same segment. `used` is False until the block is
+    placed in a segment, and None if it does not fit and after it is freed.
     """
 
     __slots__ = ("address", "next", "previous", "requested", "size", "small", "used")
-
-    def __init__(self, requested: int, size: int) -> None:
-        self.requested = requested
-        self.size = size
-        self.small = size <= SMALL
-        self.used = False
 
     @property
     def is_split(self) -> bool:
@@ -117,12 +112,8 @@ class Statistic:
             self._rising = True
             self._current[small] += change
             return
-        if self._rising:  # comparisons are several times faster than calls of `max`
-            self._rising = False
-            large_now, small_now = self._current
-            large_peak, small_peak, peak = self._peak
-            if large_now + small_now > peak or large_now > large_peak or small_now > small_peak:
-                self._note_peak()
+        if self._rising:
+            self._note_peak()
         self._freed[small] -= change
         self._current[small] += change
 
@@ -176,6 +167,9 @@ def _with_sum(pools: list[int]) -> list[int]:
     return [*pools, sum(pools)]
 
 
+memories_in_use: weakref.WeakSet["DeviceMemory"] = weakref.WeakSet()
+
+
 class DeviceMemory:
     """The memory of one simulated device: segments, their blocks, and statistics about both."""
 
@@ -185,9 +179,7 @@ class DeviceMemory:
         self.limit: int | None = None  # set by set_per_process_memory_fraction
         self._available = total
         self.statistics = {metric: Statistic() for metric in METRICS}
-        self._add_bytes, self._add_requested, self._add_count = (
-            self.statistics[metric].add for metric in _BLOCK_METRICS
-        )
+        self._adders = [self.statistics[metric].add for metric in _BLOCK_METRICS]
         # Changes of `_BLOCK_METRICS` that are not in `statistics` yet: large pool, small pool.
         self._changes = ([0, 0, 0], [0, 0, 0])
         self._freeing = False
@@ -200,11 +192,14 @@ class DeviceMemory:
         # than after every operation. The second occurrence of a block means that it was freed.
         # A deque is needed because Python may free a tensor during `_process`.
         self._pending: deque[Block] = deque()
-        # Frees a block; its memory stays reserved.
-        self.release: Callable[[Block], None] = self._pending.append
-        # An upper bound on the bytes reserved after the pending blocks are processed.
+        # The bytes reserved, and an upper bound on those of the large blocks that are pending.
         self._reserved_at_most = 0
+        self._max_pending = 0
+        self._empty: weakref.WeakSet[Any] = weakref.WeakSet()  # tags of tensors without elements
+        # Small blocks that were replaced as soon as they were freed: bytes, requested, number.
+        self._replaced = [0, 0, 0]
         self._lock = threading.Lock()
+        memories_in_use.add(self)
 
     def collect(self) -> None:
         """Update the statistics. The peaks of `inactive_split` metrics are updated only here."""
@@ -220,25 +215,42 @@ class DeviceMemory:
         self.collect()
         return self.statistics[metric].current[2]
 
-    def allocate(self, nbytes: int) -> Block | None:
-        """Allocate a block of `nbytes` bytes and return it, or None for 0 bytes.
+    def allocate(self, tag: Any, nbytes: int) -> None:
+        """Allocate a block of `nbytes` bytes that is freed when the object `tag` is deleted.
 
         Raises `torch.OutOfMemoryError` if the block does not fit.
         """
         if nbytes == 0:
-            return None
-        block = Block(nbytes, block_size(nbytes))
-        with self._lock:
-            self._pending.append(block)
-            self._reserved_at_most += _SMALL_SEGMENT if block.small else segment_size(block.size)
-            if self._reserved_at_most > self._available or len(self._pending) > _MAX_PENDING:
+            self._empty.add(tag)
+            return
+        block = Block(tag, self._pending.append)
+        block.requested = nbytes
+        block.size = size = (nbytes + BLOCK - 1) // BLOCK * BLOCK
+        block.small = size <= SMALL
+        block.used = False
+        self._pending.append(block)
+        if not block.small:
+            with self._lock:
+                self._reserved_at_most += segment_size(size)
+                self._set_max_pending()
+        if len(self._pending) > self._max_pending:
+            with self._lock:
                 self._process()
-        return block
+
+    def tags(self) -> list[Any]:
+        """Return the tags of all tensors on this device."""
+        self.collect()
+        blocks = list(self._segments.values())
+        for block in blocks:
+            blocks += [] if block.next is None else [block.next]
+        tags = [*self._empty, *(block() for block in blocks if block.used)]
+        return [tag for tag in tags if tag is not None]
 
     def check(self, nbytes: int) -> None:
         """Raise `torch.OutOfMemoryError` if `nbytes` bytes do not fit, without allocating them."""
         size = block_size(nbytes)
-        if nbytes and self._reserved_at_most + segment_size(size) > self._available:
+        at_most = self._reserved_at_most + len(self._pending) * _SMALL_SEGMENT
+        if nbytes and at_most + segment_size(size) > self._available:
             with self._lock:
                 self._process()
                 self._find(nbytes, size)
@@ -248,6 +260,7 @@ class DeviceMemory:
         self.collect()
         self.limit = limit
         self._available = self.total if limit is None else limit
+        self._set_max_pending()
 
     def empty_cache(self) -> None:
         """Release unused segments to the device, as `torch.cuda.empty_cache` does."""
@@ -299,10 +312,13 @@ class DeviceMemory:
         try:
             while pending:
                 block = pending.popleft()
-                if block.used != self._freeing:
+                used = block.used
+                if used is None or (used and pending and self._replace(block, pending[0])):
+                    continue
+                if used != self._freeing:
                     self._count_changes()
-                    self._freeing = block.used
-                if block.used:
+                    self._freeing = used
+                if used:
                     self._note_change(block)
                     self._free(block)
                 else:
@@ -310,11 +326,55 @@ class DeviceMemory:
                     self._note_change(block)
         finally:
             self._count_changes()
+            for add, change in zip(self._adders, self._replaced, strict=True):
+                add(1, -change)
+                add(1, change)
+            self._replaced = [0, 0, 0]
             self._reserved_at_most = self._reserved()
+            self._set_max_pending()
+
+    def _set_max_pending(self) -> None:
+        free_bytes = self._available - self._reserved_at_most
+        self._max_pending = min(_MAX_PENDING, free_bytes // _SMALL_SEGMENT)
+
+    def _replace(self, freed: Block, block: Block) -> bool:
+        """Free a block and place the next one, of the same size, where it was, if it belongs there.
+
+        This is a faster version of `_free` and `_place` for the most frequent pair of events.
+        """
+        size = freed.size
+        if block.used is not False or block.size != size or block.requested != freed.requested:
+            return False
+        before, after, address = freed.previous, freed.next, freed.address
+        if not freed.small or (before is not None and not before.used):
+            return False
+        # The size of the unused block that `freed` becomes, merged with the one after it.
+        merged = size if after is None or after.used else size + after.size
+        unused = self._unused[1]
+        position = bisect_left(unused, (size,))
+        if position < len(unused) and unused[position][2] is after:
+            position += 1
+        if position < len(unused) and unused[position] < (merged, address):
+            return False
+        self._pending.popleft()
+        block.address, block.previous, block.next = address, before, after
+        block.used, freed.used = True, None
+        if before is None:
+            self._segments[address] = block
+        else:
+            before.next = block
+        if after is not None:
+            after.previous = block
+        replaced = self._replaced
+        replaced[0] += size
+        replaced[1] += block.requested
+        replaced[2] += 1
+        return True
 
     def _place(self, block: Block) -> None:
         """Allocate a block from the smallest unused block that fits, and split off the rest."""
         size, small = block.size, block.small
+        block.used = None
         unused = self._unused[small]
         free_block = unused.pop(self._find(block.requested, size))[2]
         block.address = address = free_block.address
@@ -336,7 +396,7 @@ class DeviceMemory:
 
     def _free(self, block: Block) -> None:
         """Mark a block as unused and merge it with unused neighbors."""
-        block.used = False
+        block.used = None
         unused = self._unused[block.small]
         before, after = block.previous, block.next
         if before is not None and not before.used:
@@ -370,10 +430,8 @@ class DeviceMemory:
         sign = -1 if self._freeing else 1
         for small, changes in enumerate(self._changes):
             if changes[2]:
-                nbytes, requested, count = changes
-                self._add_bytes(small, sign * nbytes)
-                self._add_requested(small, sign * requested)
-                self._add_count(small, sign * count)
+                for add, change in zip(self._adders, changes, strict=True):
+                    add(small, sign * change)
                 changes[:] = (0, 0, 0)
 
     def _reserved(self) -> int:
@@ -388,7 +446,8 @@ class DeviceMemory:
             self.retries += 1
             if self._reserved() + nbytes_of_segment > self._available:
                 self._raise_out_of_memory(nbytes)
-        segment = Block(0, nbytes_of_segment)
+        segment = Block(self)
+        segment.size, segment.used = nbytes_of_segment, None
         segment.address, segment.small = self._address, small
         segment.previous = segment.next = None
         self._address += nbytes_of_segment

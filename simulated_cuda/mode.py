@@ -99,10 +99,7 @@ class SimulatedCUDA(TorchFunctionMode):
             raise
 
     def wrap_handle_torch_function(self, handle: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap `handle_torch_function` of `torch.nn.functional` to call this mode faster.
-
-        PyTorch's version searches the arguments for subclasses and uses a context manager.
-        """
+        """Wrap `handle_torch_function` of `torch.nn.functional` to call this mode faster."""
 
         def handle_torch_function(
             public_api: Callable[..., Any], relevant: Iterable[Any], /, *args: Any, **kwargs: Any
@@ -141,7 +138,9 @@ class SimulatedCUDA(TorchFunctionMode):
             self.memories[device_index].explain_failed_allocation(error)
             cuda_only_errors.explain_failed_index(func, args, error)
             cuda_only_errors.explain_missing_kernel(error)
-            raise
+            result = cuda_only_errors.run_in_wider_dtype(func, args, kwargs, error)
+            if result is None:
+                raise
         finally:
             thread.running = previous
         if type(result) is torch.Tensor:

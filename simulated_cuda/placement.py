@@ -1,5 +1,6 @@
 """Handlers that create tensors on a device or move them to one, if its memory is sufficient."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -110,14 +111,11 @@ def check_generator(generator: torch.Generator, device_index: int) -> None:
 
 def _is_small(args: tuple, kwargs: dict) -> bool:
     """Return whether the arguments are integers and shapes for at most a million elements."""
-    max_elements = 1
-    named = (kwargs.get(name, ()) for name in ("size", "end", "steps"))
-    for value in (*args, *named):
-        for number in value if isinstance(value, list | tuple) else (value,):
-            if type(number) is not int:
-                return False
-            max_elements *= abs(number) + 1
-    return max_elements <= 1_000_000
+    values = (*args, *(kwargs.get(name, ()) for name in ("size", "end", "steps")))
+    lists = (value if isinstance(value, list | tuple) else (value,) for value in values)
+    sizes = [size for sizes in lists for size in sizes]
+    are_integers = all(type(size) is int for size in sizes)
+    return are_integers and math.prod(abs(size) + 1 for size in sizes) <= 1_000_000
 
 
 def _check_memory(mode, func, args, kwargs, device_index: int) -> None:

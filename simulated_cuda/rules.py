@@ -218,27 +218,6 @@ def _masked_fill(func, args, kwargs):
     return source
 
 
-@_rule("_unsafe_masked_index")
-def _masked_index(func, args, kwargs):
-    """Runs as `index` followed by `masked_fill`."""
-    _index(func, (args[0], args[2]), kwargs)
-    return _masked_fill(func, args[:2], kwargs)
-
-
-@_rule("_unsafe_masked_index_put_accumulate")
-def _masked_index_put(func, args, kwargs):
-    """Runs as `masked_fill` of the values, then an accumulating `index_put` (no CPU scalars)."""
-    values = _masked_fill(func, (args[3], args[1]), kwargs)
-    source = index_of(args[0])
-    if values == CPU != source:
-        raise RuntimeError(
-            f"expected device {device_at(source)} but got device cpu for value tensor"
-        )
-    if values != source:
-        raise two_devices(source, values)
-    return source
-
-
 _STEP_SCALARS = ("lr", "grad_scale", "found_inf")
 
 

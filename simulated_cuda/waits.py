@@ -128,7 +128,9 @@ _STEPS: dict[Any, Callable[[tuple, dict], int]] = {
     _aten._local_scalar_dense: lambda args, kwargs: int(_on_gpu(args[0])),
     **dict.fromkeys(
         (_aten.nonzero, _aten.masked_select, _aten._unique2, _aten._linalg_check_errors,
-         _aten._to_sparse, _aten.allclose), _once),
+         _aten._to_sparse, _aten.allclose, _aten._linalg_eigh, _aten._linalg_svd, _aten.linalg_eig,
+         _aten.linalg_eigvals, _aten.linalg_lstsq, _aten.linalg_pinv, _aten.cholesky_inverse),
+        _once),
     _aten.unique_consecutive: lambda args, kwargs: _argument(args, kwargs, 3, "dim") is None,
     _aten.index: _index,
     _aten._unsafe_index: _index,

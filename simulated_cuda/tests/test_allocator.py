@@ -1,5 +1,7 @@
 """The simulated memory follows the rules of c10/cuda/CUDACachingAllocator.cpp."""
 
+from random import Random
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -7,6 +9,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack as dis
 
 import simulated_cuda
 from simulated_cuda import memory
+from simulated_cuda.device_tags import DeviceTag
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -154,3 +157,21 @@ def test_statistics_do_not_depend_on_when_blocks_are_processed(monkeypatch):
             return statistics, torch.cuda.memory_snapshot()
 
     assert statistics_with(0) == statistics_with(4096)
+
+
+def test_replacing_a_freed_block_at_once_is_the_same_as_freeing_and_placing(monkeypatch):
+    def history(random: Random) -> tuple[list, list]:
+        device, tags = memory.DeviceMemory(0, 1 << 30), []
+        for _ in range(2000):
+            if tags and random.random() < 0.5:
+                tags.pop(-min(len(tags), random.choice([1, 2, 2, 5])))
+            else:
+                tags.append(DeviceTag(0))
+                device.allocate(tags[-1], random.choice([1, 512, 600, 1024, MIB, 3 * MIB]))
+        device.collect()
+        figures = [device.statistics[name] for name in memory.METRICS]
+        return device.snapshot(), [(x.current, x.peak, x.freed, x.allocated) for x in figures]
+
+    fast = [history(Random(seed)) for seed in range(20)]
+    monkeypatch.setattr(memory.DeviceMemory, "_replace", lambda *blocks: False)
+    assert fast == [history(Random(seed)) for seed in range(20)]

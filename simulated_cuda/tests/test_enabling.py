@@ -8,7 +8,7 @@ import threading
 import pytest
 import torch
 from torch import nn
-from torch.overrides import _get_current_function_mode_stack
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from torch.utils import _device
 
 import simulated_cuda
@@ -195,3 +195,23 @@ def test_inner_simulation_ends_with_the_outer_one():
             pass
         assert x.is_cuda
     assert not simulated_cuda.is_enabled()
+
+
+def test_other_modes_and_subclasses_get_pytorchs_own_functions(simulation_off):
+    getter, called = torch.Tensor.shape.__get__, []
+
+    class Recorder(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            called.append(func)
+            return func(*args, **(kwargs or {}))
+
+    simulated_cuda.enable()
+    x = torch.ones(2, device="cuda")
+    with Recorder():
+        sizes = x.shape, (x + 1).shape
+    assert sizes == ((2,), (2,))
+    assert called == [getter, torch.Tensor.add, getter]
+    assert torch.Tensor.shape.__get__ == getter
+    assert x.__add__("text") is NotImplemented
+    with torch._C.DisableTorchFunction():
+        assert x.device.type == "cpu"

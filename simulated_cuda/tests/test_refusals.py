@@ -22,15 +22,12 @@ volume = torch.ones(1, 2, 4, 4, 4, dtype=torch.long, device="cuda")
 image, byte = volume[..., 0], volume.byte()
 net = nn.Conv2d(2, 1, 3, device="cuda")
 without_cudnn = torch.backends.cudnn.flags(enabled=False)
-masked_index = torch.ops.aten._unsafe_masked_index
-accumulate = torch.ops.aten._unsafe_masked_index_put_accumulate
 square = "template <typename T> T square(T x) { return x * x; }"
 """
 NO_CUDNN_TYPE = r"^getCudnnDataTypeFromScalarType\(\) not supported for"
 BYTE_AND_FLOAT = r"\(torch.cuda.ByteTensor\) and weight type \(torch.cuda.FloatTensor\) should"
 INPUT_AND_BIAS = r"^Input type \(unsigned char\) and bias type \(float"
 TWO_DTYPES = r"^expected mat1 and mat2 to have the same dtype, but"
-PUT = "accumulate(x, y[0].bool(), [y[0].long()], y[0])"
 DYNAMIC = "torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(2, 2)))(x)"
 REFUSED = [
     # Kernels that do not exist for integers, or not for a mixture of dtypes.
@@ -44,6 +41,17 @@ REFUSED = [
     ("i[0] @ i[0]", '^"dot" not implemented'),
     ("i[None] @ i[None]", '^"baddbmm_cuda" not implemented'),
     ("torch.einsum('ij,jk->ik', i, i)", '^"baddbmm_cuda" not implemented'),
+    ("F.avg_pool2d(image, 2)", '^"avg_pool2d_out_cuda_frame" not implemented for .Long'),
+    ("F.avg_pool3d(volume, 2)", '^"avg_pool3d_out_cuda" not implemented for .Long'),
+    ("F.max_pool2d(image, 2)", '^"max_pool2d_with_indices_out_cuda_frame" not implemented'),
+    ("F.max_pool3d(byte, 2)", '^"max_pool3d_with_indices_out_frame" not implemented for .Byte'),
+    ("F.interpolate(image.byte(), 8, mode='bilinear')", '^"upsample_bilinear2d_out_frame" not'),
+    ("F.interpolate(image.byte(), 8, mode='bicubic')", '^"upsample_bicubic2d_out_frame" not'),
+    ("F.bilinear(i, i, i[None])", '^"baddbmm_cuda" not implemented for .Long'),
+    ("torch.igamma(half.half(), half.half())", '^"igamma_cuda" not implemented for .Half'),
+    ("torch.histc(half.bfloat16())", '^"histc" not implemented for .BFloat16'),
+    ("i.to(torch.uint16).sort()", '^"sort" not implemented for .UInt16'),
+    ("i.to(torch.uint16).roll(1)", '^"roll_cuda" not implemented for .UInt16'),
     ("F.conv1d(i[None], i[None])", f"{NO_CUDNN_TYPE} Long"),
     ("F.conv2d(image, image)", f"{NO_CUDNN_TYPE} Long"),
     ("F.conv_transpose2d(image.bool(), image.bool())", f"{NO_CUDNN_TYPE} Bool"),
@@ -58,8 +66,6 @@ REFUSED = [
     # Two devices, in operators with a check of their own.
     ("torch.cholesky_solve(x, y)", "Expected b and A to be on the same device, but found b on cu"),
     ("torch.linalg.lstsq(x, y)", "got b is on cpu, .* wrapper_CUDA_out_linalg_lstsq_out"),
-    ("masked_index(x, y.bool(), [y.long()], 0)", "expected self and mask to be on the same device"),
-    (PUT, "expected device cuda:0 but got device cpu for value tensor"),
     ("torch.normal(x, y)", "got std is on cpu"),
     ("F.smooth_l1_loss(x[0, 0], y[0, 0])", "at least two devices"),
     ("y.masked_fill(y > 0, x[0, 0])", "masked_fill_: Expected inputs"),
@@ -140,15 +146,6 @@ def test_operation_has_the_result_of_cuda(gpu, code):
     assert evaluate(code)
 
 
-def test_masked_index_accepts_indices_on_the_cpu(gpu):
-    x, index = torch.arange(4.0, device=gpu), torch.tensor([1, 2])
-    mask = torch.tensor([True, False], device=gpu)
-    selected = torch.ops.aten._unsafe_masked_index(x, mask, [index], 0)
-    assert (selected.device, selected.tolist()) == (gpu, [1, 0])
-    accumulated = torch.ops.aten._unsafe_masked_index_put_accumulate(x, mask, [index], selected)
-    assert (accumulated.device, accumulated.tolist()) == (gpu, [0, 2, 2, 3])
-
-
 @pytest.mark.parametrize(
     ("version", "assertion_advice", "ordinal_advice"),
     [
@@ -169,6 +166,37 @@ def test_advice_in_cuda_errors_matches_the_torch_version(
         advice = str(error).splitlines()[1:]
         assert len(advice) == len(prefixes)
         assert all(line.startswith(prefix) for line, prefix in zip(advice, prefixes, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("code", "dtype"),
+    [
+        ("torch.fft.rfft(half.half())", "complex32"),
+        ("torch.fft.ifft(half.to(torch.complex32))", "complex32"),
+        ("torch.fft.hfft(half.to(torch.complex32))", "float16"),
+        ("half.to(torch.complex32).sin()", "complex32"),
+        ("half.to(torch.complex32).angle()", "float16"),
+        ("F.avg_pool3d(volume.half(), 2)", "float16"),
+        ("F.multi_margin_loss(x.bfloat16(), i[0])", "bfloat16"),
+        ("x.bool().abs()", "bool"),
+        ("x.bool().trace()", "int64"),
+        ("torch.histc(i.int(), 4, 0, 1)", "int32"),
+        ("torch.histc(half, 4, 0, 1)", "float32"),
+        ("F.max_pool2d(image.half(), 2)", "float16"),
+    ],
+)
+def test_dtypes_without_a_kernel_for_the_cpu_work_if_cuda_has_one(gpu, code, dtype):
+    names = {"torch": torch, "F": F, "nn": nn}
+    exec(SETUP, names)
+    result = eval(code, names)
+    assert (result.device, result.dtype) == (gpu, getattr(torch, dtype))
+
+
+def test_result_of_a_wider_dtype_has_a_gradient_and_the_right_value(gpu):
+    x = torch.tensor([3.0, 4.0], device=gpu, dtype=torch.float16, requires_grad=True)
+    total = torch.fft.rfft(x)[0].real
+    total.backward()
+    assert (total.item(), x.grad.dtype, x.grad.tolist()) == (7, torch.float16, [1, 1])
 
 
 def test_thread_started_before_enable_has_no_device(simulation_off):
