@@ -67,6 +67,7 @@ gpu-record: $(READY)
 	$(BIN)/python -m tools.gpu_record
 
 build: $(READY)
+	$(BIN)/python -m tools.subset_fonts
 	$(BIN)/course build
 
 # Every warning is an error, including broken links inside the course.

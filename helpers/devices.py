@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 import simulated_cuda
+from helpers.language import translate
 from helpers.tables import Table, TableDisplay
 from simulated_cuda.device_tags import DispatchMode
 
@@ -49,7 +50,7 @@ def describe_device(device: torch.device) -> str:
     if device.type == "cuda":
         return f"{device} ({torch.cuda.get_device_name(device)})"
     if device.type == "cpu":
-        return f"cpu ({platform.machine()}, {os.cpu_count()} cores)"
+        return translate(f"cpu ({platform.machine()}, {os.cpu_count()} cores)")
     return str(device)
 
 
@@ -97,7 +98,7 @@ class TensorTable(TableDisplay):
         return {str(row.device) for row in self.rows}
 
     def _table(self) -> Table:
-        names = ("name", "shape", "dtype", "device", "size")
+        names = tuple(map(translate, ("name", "shape", "dtype", "device", "size")))
         cells = [
             (r.name, str(r.shape), str(r.dtype)[len("torch.") :], str(r.device), f"{r.bytes:,} B")
             for r in self.rows

@@ -12,7 +12,7 @@ from IPython.display import display
 import simulated_cuda
 from helpers import explain
 from helpers.devices import choose_device, describe_device
-from helpers.language import ENGLISH, set_language, translate
+from helpers.language import ENGLISH, current_language, set_language, translate
 from simulated_cuda import settings
 
 if TYPE_CHECKING:
@@ -67,14 +67,14 @@ def start(
             "This Colab runtime has no GPU. To get one: Runtime > Change runtime type > T4 GPU > "
             "Save, then run the notebook from the top"
         )
-        text += f". {advice}"
+        text = translate("{version}. {advice}", version=text, advice=advice)
     if practice and simulated_cuda.is_enabled():
         title = translate("This notebook uses a simulated GPU: {device}.", device=description)
         explanation = translate(
             "Devices, copies and error messages follow PyTorch's CUDA code. The arithmetic runs on "
             "the CPU, so times measured here are not GPU times."
         )
-        text = f"{explanation} {text}"
+        text = translate("{explanation} {version}", explanation=explanation, version=text)
     box(title, text, results={"device": description})
     return chosen_device
 
@@ -82,10 +82,13 @@ def start(
 def show_data(dataset: "Dataset") -> None:
     """Show which images the notebook uses; synthetic images get a warning box."""
     name, provenance, synthetic = dataset.name, dataset.provenance, dataset.synthetic
-    title, text = translate("The images are {name}.", name=name), f"{provenance}."
+    title = translate("The images are {name}.", name=translate(name))
+    text = translate("{source}.", source=provenance)
     if synthetic:
         title = translate("These images are not CIFAR-10: they are synthetic.")
-        text += f" {translate('The accuracies below say nothing about CIFAR-10.')}"
+        text = translate(
+            "{source}. The accuracies below say nothing about CIFAR-10.", source=provenance
+        )
     results = {"dataset": name, "provenance": provenance, "synthetic": synthetic}
     box(title, text, warning=synthetic, results=results)
 
@@ -93,8 +96,9 @@ def show_data(dataset: "Dataset") -> None:
 def report(**results: str | bool | int | float | None) -> None:
     """Store results in the notebook's outputs as data; `course run` collects them in its report."""
     if get_ipython() is not None:
-        text = ", ".join(f"{name} = {value}" for name, value in results.items())
-        display({RESULT_TYPE: results, "text/plain": f"Results: {text}"}, raw=True)
+        listed = ", ".join(f"{name} = {value}" for name, value in results.items())
+        text = translate("Results: {listed}", listed=listed)
+        display({RESULT_TYPE: results, "text/plain": text}, raw=True)
 
 
 def progress(label: str) -> Callable[["Progress"], None]:
@@ -107,12 +111,12 @@ def progress(label: str) -> Callable[["Progress"], None]:
 
     def show(now: "Progress") -> None:
         nonlocal handle
+        # `tests/nbval_sanitize.cfg` recognizes the measured numbers in every language.
         text = translate(
-            "{what}: epoch {epoch} of {epochs}, step {step:,} of {steps:,}",
-            **{"what": translate(label), **vars(now)},
+            "{what}: epoch {epoch} of {epochs}, step {step:,} of {steps:,}, loss {loss:.3f}, "
+            "{images_per_second:,.0f} images/s, {seconds:.1f} s",
+            **{"what": translate(label), "images_per_second": now.images_per_second, **vars(now)},
         )
-        # Not translated, so that tests can recognize the measured numbers.
-        text += f", loss {now.loss:.3f}, {now.images_per_second:,.0f} images/s, {now.seconds:.1f} s"
         text += f"; {now.note}" if now.note else ""
         done = (now.epoch - 1) * now.steps + now.step
         bar = f'<progress value="{done}" max="{now.epochs * now.steps}" aria-hidden="true">'
@@ -142,7 +146,7 @@ def box(
     color, background = ("#B22222", "#FFF4E5") if warning else ("#0072B2", "#F3F8FC")
     size, border = ("1.2em", 4) if warning else ("1em", 1)
     html = (
-        f'<div role="note" style="border:{border}px solid {color};'
+        f'<div role="note" lang="{current_language()}" style="border:{border}px solid {color};'
         f'background:{background};color:#1a1a1a;padding:0.6em 1em;margin:0.4em 0">'
         f'<strong style="font-size:{size}">{escape(title)}</strong>'
         f"{'<br>' + escape(text) if text else ''}</div>"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 
 from helpers.devices import synchronize
+from helpers.language import translate
 
 
 class _Spread:
@@ -46,7 +47,7 @@ class Measurement(_Spread):
 
     def __str__(self) -> str:
         low, high = self.quartiles
-        return (
+        return translate(
             f"{self.label or 'a call'}: {format_duration(self.median)} "
             f"(IQR {format_duration(high - low)}, {len(self.values)} runs)"
         )
@@ -78,7 +79,7 @@ class Ratio(_Spread):
     def __str__(self) -> str:
         low, high = self.quartiles
         verdict = f"{self.median:.2f} times as fast" if self.differs else "no difference"
-        return (
+        return translate(
             f"{self.label}: {verdict} (relative to {self.baseline}; median {self.median:.2f}, "
             f"quartiles {low:.2f} to {high:.2f}, {len(self.values)} rounds)"
         )

@@ -10,7 +10,7 @@ from IPython.display import display
 
 from helpers.checks.sandbox import MAX_CHARACTERS
 from helpers.explain import mark_as_seen
-from helpers.language import translate
+from helpers.language import current_language, translate
 
 CHECK_TYPE = "application/vnd.gpu-course.check+json"
 # Set both the text color and the background. JupyterLab drops `inherit` from stored outputs, so its
@@ -90,8 +90,9 @@ class CheckBox:
             lines[-1] = f'<a href="{escape(self.link)}" style="color:#00568c">{lines[-1]}</a>'
         paragraphs = "".join(f"<div>{line}</div>" for line in lines)
         return (
-            f'<div role="status" style="border:1px solid {color};border-left-width:6px;'
-            f'background:{background};color:{_TEXT};padding:0.6em 1em;margin:0.4em 0">'
+            f'<div role="status" lang="{current_language()}" style="border:1px solid {color};'
+            f"border-left-width:6px;background:{background};color:{_TEXT};"
+            'padding:0.6em 1em;margin:0.4em 0">'
             f'<strong style="color:{color}">{sign} {escape(title)}</strong>'
             f'{paragraphs}<div style="margin-top:0.4em;color:{_FAINT_TEXT}">'
             f'<span style="color:{_GREEN};letter-spacing:2px" aria-hidden="true">{marks}</span> '

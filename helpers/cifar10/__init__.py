@@ -80,7 +80,7 @@ def _load_path(path: Path, store: Cache) -> Dataset:
         contents = read(path)
         cache_error = store.store(key, identity, contents)
     name = path.resolve().name
-    origin = translate("read from {layout} in {name}", layout=contents.layout, name=name)
+    origin = translate("read from {layout} in {name}", layout=translate(contents.layout), name=name)
     return _real_dataset(contents, origin, cache_error)
 
 
@@ -104,12 +104,12 @@ def _load_official(store: Cache, urls: Sequence[str], limits: TimeLimits, show: 
 
 def _real_dataset(contents: Contents, origin: str, cache_error: str | None) -> Dataset:
     """Return the images; `cache_error` is None if they are from the cache, "" if now stored."""
-    counts = contents.counts
-    provenance = translate("real CIFAR-10, {counts} {origin}", counts=counts, origin=origin)
+    values = {"counts": contents.counts, "origin": origin, "reason": cache_error}
+    provenance = translate("real CIFAR-10, {counts} {origin}", **values)
     if cache_error is None:
-        provenance += f", {translate('cached')}"
+        provenance = translate("real CIFAR-10, {counts} {origin}, cached", **values)
     elif cache_error:
-        provenance += f" ({translate('not cached: {reason}', reason=cache_error)})"
+        provenance = translate("real CIFAR-10, {counts} {origin} (not cached: {reason})", **values)
     return Dataset("CIFAR-10", CLASSES, contents.train, contents.test, provenance, synthetic=False)
 
 

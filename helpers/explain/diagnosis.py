@@ -16,7 +16,7 @@ from torch import nn
 from helpers.explain.fixes import FIXES, Advice, Fix, fix_mismatch
 from helpers.explain.mismatch import Operand, find_mismatch
 from helpers.explain.source import CodeFrame, student_frames
-from helpers.language import translate
+from helpers.language import current_language, translate
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Explanation:
             *(f"<div>{_to_html(line)}</div>" for line in self.advice),
         ]
         box = f"border:1px solid #0072B2;{_COLORS};padding:0.6em 1em;margin:0.4em 0"
-        return f'<div role="note" style="{box}">{"".join(parts)}</div>'
+        return f'<div role="note" lang="{current_language()}" style="{box}">{"".join(parts)}</div>'
 
     @property
     def _failing_line(self) -> list[str]:

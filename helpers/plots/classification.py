@@ -35,8 +35,11 @@ def plot_loss_curve(history: History) -> Figure:
         axis.axvline(epoch * history.steps_per_epoch, color="0.6", linestyle=":")
     axis.set_xlabel("training step (dotted: the end of an epoch)")
     axis.set_ylabel("mean cross-entropy loss")
-    verb = "falls" if history.losses[-1] < history.losses[0] else "does not fall:"
-    axis.set_title(f"The loss {verb} from {history.losses[0]:.2f} to {history.losses[-1]:.2f}")
+    first, last = f"{history.losses[0]:.2f}", f"{history.losses[-1]:.2f}"
+    title = f"The loss does not fall: from {first} to {last}"
+    if history.losses[-1] < history.losses[0]:
+        title = f"The loss falls from {first} to {last}"
+    axis.set_title(title)
     return figure
 
 

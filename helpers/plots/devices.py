@@ -36,7 +36,7 @@ def plot_timelines(estimates: Mapping[str, Estimate], *, title: str) -> None:
         times = f"\N{ALMOST EQUAL TO} {1e3 * estimate.seconds:.2f} ms"
         axis.set_title(f"{name}: {times[2:]}, the GPU is busy {busy:.0%} of the time", fontsize=10)
         waits = f"\N{ALMOST EQUAL TO} {len(estimate.waits)}"
-        summaries.append(f"{name}: {times}, {translate('number of waits: {waits}', waits=waits)}")
+        summaries.append(translate(f"{name}: {times}, number of waits: {waits}"))
     axis.set_xlabel("modelled time in ms")
     figure.suptitle(title, fontsize=11)
     summary = "; ".join(summaries)
@@ -53,14 +53,14 @@ def plot_stages(stages: Mapping[str, TensorTable], *, title: str) -> None:
     summaries = []
     for column, (stage, table) in enumerate(stages.items()):
         place = {row.name: str(row.device) for row in table.rows}
-        heading = textwrap.fill(stage, 60 // len(stages), break_long_words=False)
+        heading = textwrap.fill(translate(stage), 60 // len(stages), break_long_words=False)
         label(axis, column + 0.5, -0.4, heading, size=9)
         for line, name in enumerate(names):
             device = place.get(name, "none yet")
             color = {"none yet": "white", "cpu": style.CPU_AREA}.get(device, style.GPU_AREA)
             box(axis, column + 0.03, line + 0.06, 0.94, 0.88, device, facecolor=color)
-        devices = ", ".join(f"{name} on {device}" for name, device in place.items())
-        summaries.append(f"{stage}: {devices}")
+        devices = ", ".join(translate(f"{name} on {device}") for name, device in place.items())
+        summaries.append(f"{translate(stage)}: {devices}")
     axis.set(xlim=(0, len(stages)), ylim=(len(names), -0.9), xticks=[])
     axis.set_yticks([line + 0.5 for line in range(len(names))], names, family="monospace", size=8)
     axis.tick_params(length=0)

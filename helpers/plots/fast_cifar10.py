@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from helpers.language import translate
 from helpers.plots.style import OTHER_COLORS, annotate, new_figure
 from helpers.records import Record
 
@@ -51,7 +52,8 @@ def plot_learning_curve(seconds: Sequence[float], accuracies: Sequence[float]) -
     figure, axis = new_figure()
     axis.plot(seconds, [100 * accuracy for accuracy in accuracies], marker="o")
     axis.set_xlim(left=0)
-    title = f"{100 * accuracies[-1]:.1f}% after {seconds[-1]:.1f} s of training"
+    accuracy, time = accuracies[-1], seconds[-1]
+    title = f"{accuracy:.1%} after {time:.1f} s of training"
     axis.set(xlabel="training time [s]", ylabel="test accuracy, one view [%]", title=title)
     return figure
 
@@ -80,7 +82,8 @@ def plot_ablation(record: Record) -> Figure:
         axis.plot(values, [row] * len(values), ".", color=color, alpha=0.6)
         axis.plot(medians[name], row, "D", color=color)
         annotate(axis, f"{medians[name]:+.1f}", max(values), row, 8)
-    axis.set_yticks(range(len(techniques)), [f"without {name}" for name in techniques])
+    names = [translate(f"without {name}") for name in techniques]
+    axis.set_yticks(range(len(techniques)), names)
     axis.invert_yaxis()
     # Most changes are small and a few are large: linear up to 3 points, logarithmic beyond.
     axis.set_xscale("symlog", linthresh=3, linscale=2)
@@ -90,7 +93,8 @@ def plot_ablation(record: Record) -> Figure:
     axis.set_xlim(1.4 * min(min(v) for v in changes.values()) - 1, 6)
     axis.set_xlabel("change of test accuracy [percentage points]; dot: a run, diamond: median")
     axis.legend(fontsize=8, loc="lower left")
-    runs = f"({min(map(len, changes.values()))} runs per technique)"
-    title = f"Largest loss: without {techniques[0]}, {-medians[techniques[0]]:.1f} points {runs}"
+    runs, largest = min(map(len, changes.values())), techniques[0]
+    loss = -medians[largest]
+    title = f"Largest loss: without {largest}, {loss:.1f} points ({runs} runs per technique)"
     axis.set_title(f"{title}\n{record.origin}", fontsize=10)
     return figure

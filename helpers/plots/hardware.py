@@ -5,6 +5,7 @@ from itertools import combinations, cycle
 
 import torch
 
+from helpers.language import translate
 from helpers.plots import style
 from helpers.plots.shapes import LINE_COLOR, label, load_drawing
 from helpers.plots.style import show
@@ -43,7 +44,7 @@ def draw_cubes(
         axis.set_aspect("equal")
         axis.axis("off")
     figure.suptitle(title)
-    listed = ", ".join(cubes)
+    listed = ", ".join(map(translate, cubes))
     show(figure, "Drawings of a cube in perspective, side by side: {listed}.", listed=listed)
 
 
@@ -63,12 +64,15 @@ def plot_times(values: Mapping[str, float], *, title: str, unit: str = "ms") -> 
     texts = {name: f"{float(f'{value:.3g}'):,.10g}" for name, value in values.items()}
     for name, value in values.items():
         axis.plot(value, name, "o", markersize=9, color=style.device_color(name))
-        style.annotate(axis, f"{texts[name]} {unit}", value, name, 9, fontsize=9)
+        style.annotate(axis, f"{texts[name]} {translate(unit)}", value, name, 9, fontsize=9)
     axis.set_xscale("log")
     axis.set_xlim(min(values.values()) / 3, max(values.values()) * 8)
     axis.set(xlabel=f"time in {unit} (log scale)", ylim=(len(values) - 0.5, -0.5))
     figure.suptitle(title, fontsize=11)
-    listed = "; ".join(f"{name}: \N{ALMOST EQUAL TO} {text} {unit}" for name, text in texts.items())
+    listed = "; ".join(
+        f"{translate(name)}: \N{ALMOST EQUAL TO} {text} {translate(unit)}"
+        for name, text in texts.items()
+    )
     show(figure, "Dot chart of times on a log scale. {listed}.", listed=listed)
 
 
@@ -96,5 +100,7 @@ def plot_speeds(
     figure.legend(frameon=False, fontsize=8, loc="outside lower center", ncols=1 if points else 2)
     best = {name: max(speeds) for name, (_, speeds) in curves.items()}
     best |= {name: speed for name, (_, speed) in (points or {}).items()}
-    listed = "; ".join(f"{name}: \N{ALMOST EQUAL TO} {speed:,.4g}" for name, speed in best.items())
+    listed = "; ".join(
+        f"{translate(name)}: \N{ALMOST EQUAL TO} {speed:,.4g}" for name, speed in best.items()
+    )
     show(figure, "Chart on log scales with the highest GFLOP/s of {listed}.", listed=listed)

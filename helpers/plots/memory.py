@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from helpers.language import translate
 from helpers.memory import Sample
 from helpers.plots.shapes import label
 from helpers.plots.style import GPU_COLOR, OTHER_COLORS, new_figure, show, stack_bars
@@ -22,7 +23,7 @@ def plot_parts(parts: Mapping[str, Mapping[str, int]], *, title: str) -> None:
     axis.set_xlabel("GPU memory [MiB]")
     figure.suptitle(title)
     cases = "; ".join(
-        f"{case}: {', '.join(part for part, size in sizes.items() if size)}"
+        f"{translate(case)}: {', '.join(translate(part) for part, size in sizes.items() if size)}"
         for case, sizes in parts.items()
     )
     show(figure, "Bars of GPU memory by use. {cases}.", cases=cases)
@@ -63,7 +64,7 @@ def plot_layers(saved_bytes: Mapping[str, int], *, title: str) -> None:
     show(
         figure,
         "Bars: the memory that autograd saves for each layer. The long ones: {big}.",
-        big=", ".join(name for name, size in saved_bytes.items() if size > largest / 2),
+        big=", ".join(translate(name) for name, size in saved_bytes.items() if size > largest / 2),
     )
 
 
@@ -86,8 +87,8 @@ def plot_against_limit(peaks: Mapping[str, int | None], limit: int, *, title: st
     show(
         figure,
         "Bars of peak GPU memory. Within the limit: {fitting}. Too much: {failing}.",
-        fitting=", ".join(name for name, peak in peaks.items() if peak is not None),
-        failing=", ".join(name for name, peak in peaks.items() if peak is None),
+        fitting=", ".join(translate(name) for name, peak in peaks.items() if peak is not None),
+        failing=", ".join(translate(name) for name, peak in peaks.items() if peak is None),
     )
 
 

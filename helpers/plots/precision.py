@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from helpers.language import translate
 from helpers.plots.shapes import label
 from helpers.plots.style import OTHER_COLORS, WAITING_AREA, new_figure, text_color_on
 
@@ -75,6 +76,8 @@ def plot_scale_errors(errors: Mapping[str, Sequence[float]], powers: Sequence[in
     axis.set_xticks(powers, [f"$2^{{{power}}}$" for power in powers])
     axis.set(xlabel="loss scale", ylabel="relative error of the gradient")
     axis.legend(fontsize=8, loc="upper center")
-    title = f"{name.capitalize()}: error {values[powers.index(0)]:.1%} without a scale, "
-    axis.set_title(f"{title}{min(finite.values()):.1%} with the best one", fontsize=11)
+    unscaled, best = values[powers.index(0)], min(finite.values())
+    title = f"{name}: error {unscaled:.1%} without a scale, {best:.1%} with the best one"
+    title = translate(title)
+    axis.set_title(title[0].upper() + title[1:], fontsize=11)
     return figure

@@ -40,9 +40,11 @@ def draw_timeline(spans: Sequence[Span]) -> Figure:
     if axis.get_legend_handles_labels()[1]:  # parts that are too short for a label
         figure.legend(fontsize=8, loc="outside lower right", frameon=False)
     busy = busy_fraction(kernels or operations, min(span.start for span in parts), end)
-    what = f"{len(kernels)} kernels" if kernels else f"{len(operations)} operations"
-    where = "the GPU is" if kernels else "operations keep the CPU"
-    axis.set_title(f"One step, {what}: {where} busy for {busy:.0%} of the time", fontsize=11)
+    count = len(kernels or operations)
+    title = f"One step, {count} operations: operations keep the CPU busy for {busy:.0%} of the time"
+    if kernels:
+        title = f"One step, {count} kernels: the GPU is busy for {busy:.0%} of the time"
+    axis.set_title(title, fontsize=11)
     return figure
 
 

@@ -23,7 +23,12 @@ def plot_cycles(
     axis.set(xlabel=f"{xlabel} (log scale)", ylabel="cycles (log scale)", title=title)
     axis.legend(frameon=False)
     lines = [
-        translate("{name}: from {first:,} to {last:,} cycles", name=name, first=y[0], last=y[-1])
+        translate(
+            "{name}: from {first:,} to {last:,} cycles",
+            name=translate(name),
+            first=y[0],
+            last=y[-1],
+        )
         for name, y in cycles.items()
     ]
     show(figure, "Line chart of cycles on log scales. {summary}.", summary="; ".join(lines))

@@ -88,12 +88,14 @@ def plot_curves(curves: Sequence[Curve], size_label: str, *, unit: str = "") -> 
         title = title if where is None else f"The GPU is faster at every {unit}"
     else:
         sizes, seconds = curves[0].sizes, curves[0].seconds
-        best, first = min(range(len(sizes)), key=seconds.__getitem__), f"{sizes[0]:g}"
-        ratio = seconds[0] / seconds[best]
-        title = f"Fastest per image: {unit} {sizes[best]:g}, {ratio:.1f} times as fast as {first}"
-        if best == 0:
-            growth = f"grows by a factor of {seconds[-1] / seconds[0]:.1f}"
-            title = f"From {unit} {first} to {sizes[-1]:g}, the time per image {growth}"
+        index = min(range(len(sizes)), key=seconds.__getitem__)
+        first, last, best = sizes[0], sizes[-1], sizes[index]
+        ratio = seconds[0] / seconds[index]
+        title = f"Fastest per image: {unit} {best:g}, {ratio:.1f} times as fast as {first:g}"
+        if index == 0:
+            ratio = seconds[-1] / seconds[0]
+            ends = f"From {unit} {first:g} to {last:g}"
+            title = f"{ends}, the time per image grows by a factor of {ratio:.1f}"
     axis.set(xlabel=size_label, ylabel="training time per image [µs]", title=title)
     axis.legend(fontsize=8)
     return figure
@@ -135,7 +137,8 @@ def plot_timings(single: float, naive: Sequence[float], proper: Measurement) -> 
     median = format_duration(proper.median)
     if single > max(naive):
         factor = single / proper.median
-        title = f"First call: {format_duration(single)}, {factor:.1f} times the median of {median}"
+        first = format_duration(single)
+        title = f"First call: {first}, {factor:.1f} times the median of {median}"
     else:
         fastest, slowest = (format_duration(end([single, *naive])) for end in (min, max))
         title = f"Calls of the same function: {fastest} to {slowest}; median {median}"
@@ -155,8 +158,9 @@ def plot_step_parts(parts: Mapping[str, Mapping[str, float]]) -> Figure:
 
     stack_bars(axis, rows, colors, text, edgecolor="white")
     axis.legend(ncols=4, fontsize=8, loc="lower right")
-    first, last = f"{totals[0]:,.0f} µs in the first bar", f"{totals[-1]:,.0f} µs in the last"
-    axis.set(xlabel="time per image [µs]", title=f"Time per image: {first}, {last}")
+    first, last = totals[0], totals[-1]
+    title = f"Time per image: {first:,.0f} µs in the first bar, {last:,.0f} µs in the last"
+    axis.set(xlabel="time per image [µs]", title=title)
     return figure
 
 
@@ -171,7 +175,8 @@ def plot_loss_against_time(histories: Mapping[str, History]) -> Figure:
         last = history.losses[-max(1, len(history.losses) // 10) :]
         final_losses.append(sum(last) / len(last))
         seconds = [step * history.seconds / history.steps[-1] for step in history.steps]
-        label = f"{name}: final loss {final_losses[-1]:.2f}"
+        final = final_losses[-1]
+        label = f"{name}: final loss {final:.2f}"
         axis.plot(seconds, history.losses, ".-", color=color, markersize=3, label=label)
     axis.set_xlim(left=0)
     axis.legend(fontsize=8)
@@ -186,9 +191,8 @@ def plot_pipelines(speeds: Mapping[str, Mapping[int, float]]) -> Figure:
     batch = list(next(iter(speeds.values())))[-1]
     last = {pipeline: speed_by_batch[batch] for pipeline, speed_by_batch in speeds.items()}
     first, second, *_ = sorted(last, key=last.get, reverse=True)
-    title = (
-        f'Batch {batch}: "{first}" is {last[first] / last[second]:.1f} times as fast as "{second}"'
-    )
+    ratio = last[first] / last[second]
+    title = f'Batch {batch}: "{first}" is {ratio:.1f} times as fast as "{second}"'
     figure = plot_groups(speeds, "images prepared per second", title=title, text=_format_rate)
     (axis,) = figure.axes
     axis.set_yscale("log")

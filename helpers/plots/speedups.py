@@ -49,7 +49,7 @@ def _draw_panel(axis: Axes, speedups: Sequence[Speedup], title: str) -> None:
             error = [[ratio - low], [high - ratio]]
             axis.errorbar(ratio, row, xerr=error, color="black", capsize=2, linewidth=1)
         annotate(axis, speedup.summary, max(ratio, high, 1.0), row, 5)
-    names = [s.name + (", against classic" if s.name in _TOTALS else "") for s in speedups]
+    names = [f"{s.name}, against classic" if s.name in _TOTALS else s.name for s in speedups]
     axis.set_yticks(range(len(speedups)), names, fontsize=8)
     axis.invert_yaxis()
     axis.axvline(1, color="black", linewidth=0.8)

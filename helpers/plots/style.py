@@ -5,6 +5,7 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -12,9 +13,12 @@ from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager, get_font
+from matplotlib.text import Text
+from matplotlib.ticker import FixedFormatter, FixedLocator
 from PIL import Image
 
-from helpers.language import translate
+from helpers.language import ENGLISH, current_language, translate
 
 # The palette of Okabe and Ito (2008), made for readers with any kind of color vision, without its
 # yellow. The last two are too light for lines on white: use them for areas.
@@ -43,6 +47,7 @@ def new_figure(rows: int = 1, columns: int = 1, *, width: float = 7.0, height: f
     `axes` is a 2-D array if there is more than one. `width` and `height` are in inches. Lines and
     bars without a color of their own get `OTHER_COLORS`, never a device's color.
     """
+    plt.rcParams["font.family"] = ["sans-serif", *_fonts(current_language())]
     with plt.rc_context({"axes.prop_cycle": plt.cycler(color=OTHER_COLORS)}):
         figure, axes = plt.subplots(
             rows,
@@ -117,12 +122,54 @@ def show(figure: Figure | Sequence[Figure], alt: str, **values: Any) -> None:
     alt = translate(alt, **values)
     pngs = []
     for frame in [figure] if isinstance(figure, Figure) else figure:
+        if current_language() != ENGLISH:
+            _translate(frame)
         buffer = io.BytesIO()
         frame.savefig(buffer, format="png", dpi=DPI)
         plt.close(frame)
         pngs.append(buffer.getvalue())
     data, metadata = output_of(small_png(*pngs), alt)
     display(data, metadata=metadata, raw=True)
+
+
+def _fonts(language: str) -> list[str]:
+    """Return the fonts of the characters of a language that matplotlib's own font lacks.
+
+    `fonts/` has those of Chinese, Japanese and Korean, with the characters of the translations.
+    """
+    file = Path(__file__).parent / "fonts" / f"{language}.otf"
+    if not file.is_file():
+        return []
+    name = get_font(file).family_name
+    if name not in fontManager.get_font_names():
+        fontManager.addfont(file)
+    return [name]
+
+
+def _translate(figure: Figure) -> None:
+    """Translate all texts of a figure; those that are then too long for it become smaller."""
+    figure.draw_without_rendering()  # computes the labels of ticks
+    for axis in (line for axes in figure.axes for line in (axes.xaxis, axes.yaxis)):
+        labels = [label.get_text() for label in axis.get_ticklabels()]
+        if (translated := [_translate_lines(label) for label in labels]) != labels:
+            axis.set_major_locator(FixedLocator(axis.get_majorticklocs()))
+            axis.set_major_formatter(FixedFormatter(translated))
+    texts = figure.findobj(lambda artist: isinstance(artist, Text) and artist.get_text())
+    for text in texts:
+        if "monospace" not in text.get_family():  # otherwise it is code
+            text.set_text(_translate_lines(text.get_text()))
+    figure.draw_without_rendering()
+    for text in texts:
+        extent = text.get_window_extent()
+        middle = (extent.x0 + extent.x1) / 2
+        room = 2 * min(middle, figure.bbox.x1 - middle) / max(extent.width, 1)
+        if 0 < room < 1:
+            text.set_fontsize(0.98 * room * text.get_fontsize())
+
+
+def _translate_lines(text: str) -> str:
+    translated = translate(text)
+    return translated if translated != text else "\n".join(map(translate, text.split("\n")))
 
 
 def text_color_on(color: str) -> str:
@@ -140,7 +187,7 @@ def output_of(png: bytes, alt: str) -> tuple[dict[str, str], dict[str, dict[str,
     """
     image = base64.b64encode(png).decode()
     html = (
-        f'<img alt="{escape(alt)}" style="max-width:100%;height:auto" '
+        f'<img alt="{escape(alt)}" lang="{current_language()}" style="max-width:100%;height:auto" '
         f'src="data:image/png;base64,{image}">'
     )
     data = {"text/html": html, "image/png": image, "text/plain": alt}
