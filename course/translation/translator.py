@@ -11,7 +11,7 @@ from babel import Locale, UnknownLocaleError
 from course.course_folder import CourseError
 from course.translation.catalogs import Catalog
 from course.translation.markdown import structure, translate_markdown
-from helpers.language import ENGLISH
+from helpers.language import ENGLISH, localize
 
 _LINK = re.compile(r"(?<=\]\()[^)\s\"]+(?=\))|(?<=(?:href|.src)=\")[^)\s\"]+(?=\")")
 _EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
@@ -47,7 +47,7 @@ class Translator:
             if self.catalogs and text not in self.missing:
                 self.missing.append(text)
             translated = text
-        return translated.format(**values) if values else translated
+        return localize(translated.format(**values) if values else translated, self.language)
 
     def title(self, document: str, text: str) -> str:
         """Return the title or promise of another notebook, in the language of the linked file."""

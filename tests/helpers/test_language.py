@@ -12,6 +12,10 @@ TRANSLATIONS = {
     "This notebook runs on {device}.": "Este cuaderno calcula en {device}.",
     "01: Moving a tensor": "Mover un tensor",
     "A drawing.": "Un dibujo.",
+    "images per batch": "imágenes por lote",
+    "{name}: final loss {loss}": "{name}: pérdida final {loss}",
+    "new network": "red nueva",
+    "{count:,} images": "{count:,} imágenes",
 }
 
 
@@ -58,3 +62,33 @@ def test_caption_of_a_figure_is_translated(capsys):
     figure, _ = new_figure()
     show(figure, "A drawing.")
     assert "Un dibujo." in capsys.readouterr().out
+
+
+def test_texts_of_a_figure_are_translated_and_code_is_not():
+    set_language("es")
+    figure, axis = new_figure()
+    axis.plot([1000, 2000], [1, 2], label=f"new network: final loss {0.5:.2f}")
+    axis.set(xlabel="images per batch", xticks=[1000, 2000], xticklabels=["1,000", "2,000"])
+    axis.text(1500, 1, "images per batch", family="monospace")
+    axis.legend()
+    show(figure, "A drawing.")
+    assert axis.get_xlabel() == "imágenes por lote"
+    assert axis.get_legend().get_texts()[0].get_text() == "red nueva: pérdida final 0.50"
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["1\u202f000", "2\u202f000"]
+    assert axis.texts[0].get_text() == "images per batch"
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "shown"),
+    [
+        (
+            "es",
+            "1,024 of 12,345,678, 5% `(1,024)` 3.5, 2 %",
+            "1_024 of 12_345_678, 5_% `(1,024)` 3.5, 2_%",
+        ),
+        ("ja", "1,024 5 % <p style='width:5 %'>", "1,024 5% <p style='width:5 %'>"),
+        ("en", "1,024 5 %", "1,024 5 %"),
+    ],
+)
+def test_numbers_are_written_as_in_the_language(code, text, shown):
+    assert language.localize(text, code) == shown.replace("_", "\u202f")
