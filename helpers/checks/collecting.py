@@ -189,7 +189,10 @@ def _find_shadowed(function: Any) -> tuple[str, str] | None:
     Only names that the function itself reads count, and only values that cannot be called.
     """
     names = getattr(function, "__globals__", {})
-    for read in dis.get_instructions(function) if names else ():
+    codes = [function.__code__] if names else []
+    for code in codes:
+        codes += filter(inspect.iscode, code.co_consts)  # comprehensions and inner functions
+    for read in (read for code in codes for read in dis.get_instructions(code)):
         value = names.get(read.argval) if read.opname == "LOAD_GLOBAL" else None
         is_standard = read.argval in vars(builtins) or read.argval in ("torch", "nn", "np", "time")
         if value is not None and is_standard and not (callable(value) or inspect.ismodule(value)):

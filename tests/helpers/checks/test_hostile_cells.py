@@ -20,7 +20,7 @@ simulated_cuda.enable(devices=2, over_real=True)
 device = lesson.start(practice=True, gpus=2)
 
 def good(X):
-    return X + torch.arange(X.shape[1], dtype=X.dtype, device=X.device)
+    return [x[0].clone() for x in X]
 
 def settings():
     return (
@@ -38,7 +38,7 @@ before = settings()
 HOSTILE = {
     "takes-too-long": [
         "while True: pass",
-        "while True: X = X + 1",
+        "while True: X = X + X[:0]",
         "while True:\n    try: time.sleep(0.01)\n    except: pass",
         "lock = threading.Lock(); lock.acquire(); lock.acquire()",
         "while True: print('x' * 1000); print('x', file=sys.stderr)",
@@ -50,7 +50,7 @@ HOSTILE = {
         "return torch.ones(10 * 2**30, dtype=torch.uint8, device=device)",
         "rows = []\nwhile True: rows.append(torch.empty(50 * 2**20))",
     ],
-    "asks-for-input": ["return X + float(input('how much? '))"],
+    "asks-for-input": ["return X * int(input('how often? '))"],
     "raised": ["class Odd(Exception):\n    def __str__(self): raise ValueError\nraise Odd"],
     "unusable-result": [
         "class Odd:\n    def __getattribute__(self, name): raise ValueError(name)\nreturn Odd()"
@@ -86,7 +86,7 @@ class Notebook:
     def check(self, code, seconds=10):
         """Define `hostile(X)` with this body, and run a check of it."""
         assert self.run(f"def hostile(X):\n{textwrap.indent(code, '    ')}")[2] is None
-        return self.run(f"check.exercise_3.seconds = {seconds}\ncheck.exercise_3(hostile)")
+        return self.run(f"check.exercise_6.seconds = {seconds}\ncheck.exercise_6(hostile)")
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_check_shows_its_box_and_the_next_cells_run(notebook, code, hint):
     [("torch = 5", "torch", "import torch"), ("len = 3", "len", "del len")],
 )
 def test_reassigned_name_is_reported(notebook, statement, name, undo):
-    answer = "return X + torch.arange(len(X[0]), dtype=X.dtype, device=X.device)"
+    answer = "return [torch.clone(X[i][0]) for i in range(len(X))]"
     notebook.run(statement)
     [box], _, _ = notebook.check(answer)
     notebook.run(undo)
@@ -132,11 +132,11 @@ def test_interrupted_check_leaves_the_notebook_usable(notebook):
 
 
 def test_failing_cell_shows_the_box_the_printed_text_and_one_line(notebook):
-    outputs, printed, error = notebook.check("print('here' * 3000)\nreturn X + torch.arange(3)")
+    outputs, printed, error = notebook.check("print('here' * 3000)\nreturn X + torch.ones(3)")
     assert len(outputs) == 1
     assert "Your code printed:\nhere" in printed
     assert printed.endswith("... (truncated)\n")
     assert error["ename"] == "CheckFailed"
-    assert error["evalue"].startswith("exercise 3: `add_ramp` raises")
+    assert error["evalue"].startswith("exercise 6: `keep_rows` raises")
     assert len(error["traceback"]) == 1
     assert "\n" not in error["traceback"][0]
