@@ -102,7 +102,7 @@ def test_class_has_the_expected_points(builder, graded_class):
 
 def test_tables_and_zip_have_the_ids_and_names_of_moodle(graded_class):
     totals = {row["student"]: row for row in graded_class.rows("totals.csv")}
-    assert (totals["Ada 3"]["id"], totals["Ada 3"]["points"]) == ("3", "12")
+    assert (totals["Ada 3"]["id"], totals["Ada 3"]["points"]) == ("3", "13")
     moodle = {row["Identifier"]: row for row in graded_class.rows("moodle.csv")}
     ada = moodle["Participant 4"]
     assert (ada["Full name"], ada["Grade"]) == ("Ada", "11")
@@ -117,7 +117,7 @@ def test_pages_show_points_and_hints_and_collapse_the_setup_cell(graded_class):
     assert "7 submissions" in page
     assert 'href="feedback/Ada%203.html"' in page
     feedback = (graded_class.out / "feedback" / "Ada 3.html").read_text()
-    assert "12 of 14 points" in feedback
+    assert "13 of 15 points" in feedback
     assert not re.search(r"&amp;#\d+;|&&#", feedback)
     assert "wrong: the answer's cell stops with EOFError" in unescape(feedback)
     notebook = nbformat.read(graded_class.out / "feedback" / "Ada 3.ipynb", as_version=4)
@@ -142,7 +142,7 @@ def test_manual_points_are_kept_and_nothing_is_graded_again(graded_class, monkey
         mark = graded["Ada 3"].marks[2]
         assert (mark.points, mark.status, mark.message) == (1.5, MarkStatus.MANUAL, "almost")
         page = (graded_class.out / "feedback" / "Ada 3.html").read_text()
-        assert "13.5 of 14 points" in page
+        assert "14.5 of 15 points" in page
         assert "almost" in page
         assert len(graded_class.progress) == 7
     finally:
