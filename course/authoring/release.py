@@ -30,7 +30,6 @@ def release(
     repository: str,
     tag: str | None = None,
     *,
-    without_solutions: bool = False,
     log: Callable[[str], None] = print,
 ) -> None:
     """Point the whole course at `repository` ("owner/name") and `tag`.
@@ -38,7 +37,6 @@ def release(
     `repository` may also be the URL of the repository on GitHub. Without a tag, the current one is
     kept. Changes `[tool.course]` in pyproject.toml, the URLs of the course in pages and sources,
     and each notebook's generated cells. Executes only notebooks whose code contains such a URL.
-    `without_solutions` then removes the files with answers to the labs.
 
     Raises:
         CourseError: a name is malformed, the course is not a git clone or has uncommitted changes,
@@ -57,7 +55,7 @@ def release(
             "for example v1.0."
         )
     new = replace(course, repository=match[1], tag=tag)
-    if new == course and not without_solutions:
+    if new == course:
         log(f"The course already points to {course.repository} at {tag}.")
         return
     changed = _git(course.root, "status", "--porcelain", "--untracked-files=no").splitlines()
@@ -84,9 +82,6 @@ def release(
     built = [code for code in languages(course) if read_translation(course, code).is_built]
     labs = [f"labs/{name}" for name in course.lab_names()]
     build(new, [*course.lesson_names(), *labs, *built], log=log)
-    if without_solutions:
-        answers = ("labs/source", "labs/solutions", "tests/helpers/checks")
-        log(_git(course.root, "rm", "-rf", "--ignore-unmatch", *answers).rstrip())
 
 
 def _git(root: Path, *arguments: str) -> str:

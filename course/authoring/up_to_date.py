@@ -106,13 +106,8 @@ def find_outdated(course: CourseFolder) -> list[str]:
     # A language is checked only after its first build, so that it can be translated step by step.
     all_translations = (read_translation(course, code) for code in languages(course))
     translations = [translation for translation in all_translations if translation.is_built]
-    all_targets = [
-        target
-        for translation in (None, *translations)
-        for target in _targets_in(course, [], translation)
-    ]
     findings = []
-    for target in all_targets:
+    for target in (t for each in (None, *translations) for t in _targets_in(course, [], each)):
         try:
             stored = read_notebook(target.path) if target.path.exists() else None
             reasons = differences(target, target.assemble(), stored)
@@ -121,7 +116,6 @@ def find_outdated(course: CourseFolder) -> list[str]:
         if reasons:
             text = "; ".join(reasons)
             findings.append(f"{target.name}: {text}. To fix it: course build {target.name}")
-    findings += _notebooks_without_source(course, {target.path for target in all_targets})
     for translation in translations:
         findings += translation.findings()
     index = course.root / "index.md"
@@ -162,17 +156,3 @@ def _comparable(cell: NotebookNode) -> tuple[object, ...]:
     metadata = cell.metadata
     tags = list(metadata.get("tags", []))
     return cell.cell_type, cell.id, cell.source, tags, metadata.get("nbgrader")
-
-
-def _notebooks_without_source(course: CourseFolder, expected_paths: set[Path]) -> list[str]:
-    kinds = (course.notebooks, course.labs)
-    folders = [course.solutions]
-    folders += [kind / language for kind in kinds for language in ("", *languages(course))]
-    findings = []
-    for path in (path for folder in folders for path in sorted(folder.glob("[!._]*.ipynb"))):
-        if path not in expected_paths:
-            file = path.relative_to(course.root).as_posix()
-            name = file.removeprefix("notebooks/").removesuffix(".ipynb")
-            fix = f"write {file.split('/')[0]}/source/{path.stem}.py, or delete {file}"
-            findings.append(f"{name}: the notebook has no source. To fix it: {fix}")
-    return findings
