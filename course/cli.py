@@ -139,7 +139,7 @@ def _add_release(commands: argparse._SubParsersAction) -> None:
         description="Write the repository of the course into pyproject.toml, the pages, the "
         "sources and the generated cells of all notebooks. Does not push anything.",
     )
-    command.add_argument("--repo", required=True, metavar="OWNER/NAME", help="or its URL on GitHub")
+    command.add_argument("--repo", required=True, metavar="OWNER/NAME", help="on GitHub")
     command.add_argument("--tag", metavar="TAG", help="a tag or branch (default: the current one)")
     command.set_defaults(command=_release)
 

@@ -13,11 +13,9 @@ from course.translation.catalogs import languages
 from course.translation.course_translation import read_translation
 
 # GitHub allows letters, digits and single hyphens in owner names, and also . and _ in repository
-# names. The part before them is that of a URL from a browser or from `git remote --verbose`.
+# names.
 _REPOSITORY = re.compile(
-    r"(?:(?:(?:https?|git|ssh)://)?(?:[\w-]+@)?(?:www\.)?github\.com[/:])?"
-    r"((?:[a-z0-9]|-(?=[a-z0-9])){1,39}/(?!\.{1,2}/*$)[a-z0-9._-]{1,100}?)(?:\.git)?/*",
-    re.IGNORECASE,
+    r"(?:[a-z0-9]|-(?=[a-z0-9])){1,39}/(?!\.{1,2}$)[a-z0-9._-]{1,100}", re.IGNORECASE
 )
 _TAG = re.compile(r"(?!.*(?:\.\.|//|/\.|\.lock(?:/|$)))[A-Za-z0-9](?:[\w./-]*[\w-])?", re.ASCII)
 # The parts of a URL before the repository name, and between the repository and the tag.
@@ -34,27 +32,26 @@ def release(
 ) -> None:
     """Point the whole course at `repository` ("owner/name") and `tag`.
 
-    `repository` may also be the URL of the repository on GitHub. Without a tag, the current one is
-    kept. Changes `[tool.course]` in pyproject.toml, the URLs of the course in pages and sources,
-    and each notebook's generated cells. Executes only notebooks whose code contains such a URL.
+    Without a tag, the current one is kept. Changes `[tool.course]` in pyproject.toml, the URLs of
+    the course in pages and sources, and each notebook's generated cells. Executes only notebooks
+    whose code contains such a URL.
 
     Raises:
         CourseError: a name is malformed, the course is not a git clone or has uncommitted changes,
             or a notebook is not up to date.
     """
     tag = tag or course.tag
-    match = _REPOSITORY.fullmatch(repository.strip())
-    if match is None or match[1].startswith("-"):
+    if not _REPOSITORY.fullmatch(repository) or repository.startswith("-"):
         raise CourseError(
             f"{repository!r} is not a GitHub repository. Use the form owner/name, "
-            "for example somebody/gpu-course-kit, or the URL of the repository's page."
+            "for example somebody/gpu-course-kit."
         )
     if not _TAG.fullmatch(tag):
         raise CourseError(
             f"{tag!r} is not a valid tag or branch. Use letters, digits, '.', '_', '-' and '/', "
             "for example v1.0."
         )
-    new = replace(course, repository=match[1], tag=tag)
+    new = replace(course, repository=repository, tag=tag)
     if new == course:
         log(f"The course already points to {course.repository} at {tag}.")
         return

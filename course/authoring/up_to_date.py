@@ -20,22 +20,13 @@ from course.translation.translator import Translator
 
 @dataclass(frozen=True)
 class Target:
-    """One notebook to build.
+    """One notebook to build."""
 
-    Attributes:
-        name: its name in messages and as an argument of `course build`.
-        path: where it is stored.
-        executed: whether the build executes it; False for a student's lab.
-        assemble: builds the notebook from its current source, without outputs.
-        translator: translates the texts. After `assemble`, its `missing` lists the texts that were
-            left in English.
-    """
-
-    name: str
+    name: str  # in messages and as an argument of `course build`
     path: Path
-    executed: bool
-    assemble: Callable[[], NotebookNode]
-    translator: Translator = IN_ENGLISH
+    executed: bool  # by the build; False for a student's lab
+    assemble: Callable[[], NotebookNode]  # from its current source, without outputs
+    translator: Translator = IN_ENGLISH  # after `assemble`, it knows which texts were `missing`
 
 
 def targets(
