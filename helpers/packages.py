@@ -16,7 +16,6 @@ OLDEST = {
     "pillow": "11",
     "torch": "2.11",
     "torchvision": "0.26",
-    "tqdm": "4.66",
 }
 
 

@@ -75,8 +75,6 @@ def main(arguments: list[str]) -> int:
     colab["COLAB_RELEASE_TAG"] = "release-colab"
     if "CIFAR10_ROOT" in colab:
         colab["CIFAR10_ROOT"] = str(Path(colab["CIFAR10_ROOT"]).absolute())
-    # Without this, the debugger of a Python 3.13 kernel prints a warning on every start.
-    colab["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
     print("bootstrap    total  notebook", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         archive = Path(folder) / "course.zip"

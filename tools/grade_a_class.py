@@ -1,10 +1,9 @@
 """A made-up class of 76 students for lab 01, with right, wrong, broken and hostile submissions.
 
-`python -m tools.grade_a_class [OUT]` grades the class and compares every mark with the expected
-one. The tests use a few of the submissions.
+`python -m tools.grade_a_class` grades the class and compares every mark with the expected one. The
+tests use a few of the submissions.
 """
 
-import argparse
 import copy
 import re
 import sys
@@ -155,9 +154,6 @@ def grade_id(cell: NotebookNode) -> str:
 
 def main() -> int:
     """Grade the class and print the result; return 1 if a mark is wrong or a process remains."""
-    parser = argparse.ArgumentParser(description="Grade a made-up class and check every mark.")
-    parser.add_argument("out", type=Path, nargs="?", help="folder to keep the feedback in")
-    options = parser.parse_args()
     members = {member.student: member for member in ClassBuilder().members()}
 
     def show(graded: GradedSubmission, done: int, count: int) -> None:
@@ -171,9 +167,8 @@ def main() -> int:
         for member in members.values():
             member.write(submissions)
         start = time.monotonic()
-        out = options.out or Path(folder, "out")
         limits = GradingOptions(limits=SandboxLimits(cell_seconds=8))
-        results = grade(LABS / f"{NAME}.ipynb", submissions, out, limits, show)
+        results = grade(LABS / f"{NAME}.ipynb", submissions, Path(folder, "out"), limits, show)
         seconds = time.monotonic() - start
     num_wrong = 0
     for graded in results:

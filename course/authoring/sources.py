@@ -87,26 +87,15 @@ def _read_header(table: object, path: Path) -> Header:
             f"{path} has no header. Start the file with a comment block between two lines `# ---` "
             f"with these entries under `jupyter: course:`: {known}."
         )
-    for key in ("title", "promise", "minutes", "objectives"):
-        if key not in table:
-            raise CourseError(f"{path}: the header has no {key!r}.")
     for key, value in table.items():
-        match key:
-            case "title" | "promise":
-                is_valid = isinstance(value, str) and value.strip()
-                expected = "a non-empty string."
-            case "minutes":
-                is_valid, expected = type(value) is int and value > 0, "a positive integer."
-            case "objectives" | "prerequisites" | "credits":
-                is_valid = isinstance(value, list) and all(isinstance(e, str) for e in value)
-                expected = "a list of strings. Put quotes around a string that contains a colon."
-            case _:
-                raise CourseError(
-                    f"{path}: unknown entry {key!r} in the header. Known entries: {known}."
-                )
-        if not is_valid:
-            raise CourseError(f"{path}: {key!r} in the header is {value!r}, not {expected}")
-    return Header(**table)
+        entries = value if isinstance(value, list) else [value]
+        if not all(isinstance(entry, str | int) for entry in entries):
+            advice = "Put quotes around a text that contains a colon."
+            raise CourseError(f"{path}: {key!r} in the header is {value!r}, not a text. {advice}")
+    try:
+        return Header(**table)
+    except TypeError as error:  # names the entry that is missing or unknown
+        raise CourseError(f"{path}: {error}. Known entries of the header: {known}.") from None
 
 
 def lab_cells(source: Source, *, answers: bool) -> list[NotebookNode]:

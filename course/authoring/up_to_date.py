@@ -20,22 +20,13 @@ from course.translation.translator import Translator
 
 @dataclass(frozen=True)
 class Target:
-    """One notebook to build.
+    """One notebook to build."""
 
-    Attributes:
-        name: its name in messages and as an argument of `course build`.
-        path: where it is stored.
-        executed: whether the build executes it; False for a student's lab.
-        assemble: builds the notebook from its current source, without outputs.
-        translator: translates the texts. After `assemble`, its `missing` lists the texts that were
-            left in English.
-    """
-
-    name: str
+    name: str  # in messages and as an argument of `course build`
     path: Path
-    executed: bool
-    assemble: Callable[[], NotebookNode]
-    translator: Translator = IN_ENGLISH
+    executed: bool  # by the build; False for a student's lab
+    assemble: Callable[[], NotebookNode]  # from its current source, without outputs
+    translator: Translator = IN_ENGLISH  # after `assemble`, it knows which texts were `missing`
 
 
 def targets(
@@ -106,13 +97,8 @@ def find_outdated(course: CourseFolder) -> list[str]:
     # A language is checked only after its first build, so that it can be translated step by step.
     all_translations = (read_translation(course, code) for code in languages(course))
     translations = [translation for translation in all_translations if translation.is_built]
-    all_targets = [
-        target
-        for translation in (None, *translations)
-        for target in _targets_in(course, [], translation)
-    ]
     findings = []
-    for target in all_targets:
+    for target in (t for each in (None, *translations) for t in _targets_in(course, [], each)):
         try:
             stored = read_notebook(target.path) if target.path.exists() else None
             reasons = differences(target, target.assemble(), stored)
@@ -121,7 +107,6 @@ def find_outdated(course: CourseFolder) -> list[str]:
         if reasons:
             text = "; ".join(reasons)
             findings.append(f"{target.name}: {text}. To fix it: course build {target.name}")
-    findings += _notebooks_without_source(course, {target.path for target in all_targets})
     for translation in translations:
         findings += translation.findings()
     index = course.root / "index.md"
@@ -162,17 +147,3 @@ def _comparable(cell: NotebookNode) -> tuple[object, ...]:
     metadata = cell.metadata
     tags = list(metadata.get("tags", []))
     return cell.cell_type, cell.id, cell.source, tags, metadata.get("nbgrader")
-
-
-def _notebooks_without_source(course: CourseFolder, expected_paths: set[Path]) -> list[str]:
-    kinds = (course.notebooks, course.labs)
-    folders = [course.solutions]
-    folders += [kind / language for kind in kinds for language in ("", *languages(course))]
-    findings = []
-    for path in (path for folder in folders for path in sorted(folder.glob("[!._]*.ipynb"))):
-        if path not in expected_paths:
-            file = path.relative_to(course.root).as_posix()
-            name = file.removeprefix("notebooks/").removesuffix(".ipynb")
-            fix = f"write {file.split('/')[0]}/source/{path.stem}.py, or delete {file}"
-            findings.append(f"{name}: the notebook has no source. To fix it: {fix}")
-    return findings

@@ -47,7 +47,7 @@ def doctor(root: Path | None = None) -> list[Finding]:
     """Run all checks and return their findings; a check that raises is reported as a finding.
 
     Args:
-        root: folder of the course, for its pinned versions; None outside of a course.
+        root: folder of the course; None outside of a course.
     """
     probe = _probe_torch()
     python = f"{platform.python_version()} at {sys.executable}, {platform.platform()}"
@@ -59,7 +59,6 @@ def doctor(root: Path | None = None) -> list[Finding]:
         (_check_kernel, sys.executable),
         (_check_images, probe),
         (_check_disk, root),
-        (_check_versions, root),
     ):
         try:
             result = check(argument)
@@ -119,9 +118,11 @@ def _version(name: str) -> str | None:
 
 
 def _check_packages(root: Path | None) -> Finding:
-    missing = [name for name in _REQUIRED if _version(name) is None]
+    versions = {name: _version(name) for name in _REQUIRED}
+    missing = [name for name, version in versions.items() if version is None]
     if not missing:
-        return Finding("packages", Level.OK, f"{', '.join(_REQUIRED)} are installed")
+        text = ", ".join(f"{name} {version}" for name, version in versions.items())
+        return Finding("packages", Level.OK, text)
     fix = _pip(f"install -r {root / 'requirements.txt'}" if root else "install 'gpu-course-kit'")
     text = f"Not installed for this Python: {', '.join(missing)}."
     return Finding("packages", Level.PROBLEM, text, fix)
@@ -240,27 +241,3 @@ def _check_disk(root: Path | None) -> list[Finding]:
             text += f"; the course requires at least {_MIN_FREE / 1e9:.0f} GB"
         findings.append(Finding(name, level, text, fix))
     return findings
-
-
-def _check_versions(root: Path | None) -> Finding:
-    """Compare the installed packages with the versions that the course was built with."""
-    file = root / "requirements.txt" if root else None
-    if file is None or not file.exists():
-        return Finding("versions", Level.NOTE, "There are no pinned versions to compare against.")
-    # Packages with a marker are needed on some systems only.
-    pins = dict(re.findall(r"(?m)^([\w.-]+)==(\S+)[ \t]*$", file.read_text(encoding="utf-8")))
-    versions = {name: _version(name) or "missing" for name in pins}
-    differences = [
-        f"{name} {versions[name]} (pinned: {pin})"
-        for name, pin in pins.items()
-        if versions[name] != pin
-    ]
-    if not differences:
-        text = f"all {len(pins)} packages have the versions that the course was built with"
-        return Finding("versions", Level.OK, text)
-    examples = ", ".join(differences[:6]) + (", ..." if len(differences) > 6 else "")
-    text = (
-        f"{len(differences)} of {len(pins)} packages differ from the versions that the course was "
-        f"built with: {examples}"
-    )
-    return Finding("versions", Level.NOTE, text, _pip(f"install -r {file}"))

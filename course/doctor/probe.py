@@ -30,7 +30,7 @@ def main() -> None:
     cifar10 = importlib.import_module("helpers.cifar10")
     try:
         # Without mirrors, nothing is downloaded.
-        report["data"] = cifar10.load("cifar10", mirrors=(), progress=False).provenance
+        report["data"] = cifar10.load("cifar10", mirrors=()).provenance
     except cifar10.DataError as error:
         report["data_error"] = str(error)
     print(json.dumps(report))

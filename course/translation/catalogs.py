@@ -26,18 +26,11 @@ _UNCLOSED = re.compile(r'\s*(?:msg\w+(?:\[\d+\])?\s+)?"(?!(?:[^"\\]|\\.)*"\s*$)'
 
 @dataclass(frozen=True)
 class Catalog:
-    """The translations of one document into one language.
+    """The translations of one document into one language."""
 
-    Attributes:
-        document: the English texts.
-        file: the PO file.
-        entries: the PO file's entries by English text, without obsolete ones; empty if there is no
-            file.
-    """
-
-    document: Document
-    file: Path
-    entries: dict[str, polib.POEntry]
+    document: Document  # the English texts
+    file: Path  # the PO file, which may not exist
+    entries: dict[str, polib.POEntry]  # by English text, without obsolete ones
 
     def translation_of(self, text: str) -> str | None:
         """Return the reviewed translation of an English text; None if there is none.

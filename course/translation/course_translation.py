@@ -11,25 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course.authoring.generated import start_page
-from course.course_folder import CourseError, CourseFolder
-from course.translation.catalogs import Catalog, languages, read_catalog
+from course.course_folder import CourseFolder
+from course.translation.catalogs import Catalog, read_catalog
 from course.translation.documents import PAGES, document_names, page_text
 from course.translation.translator import Translator, translated_path
 
 
 @dataclass(frozen=True)
 class CourseTranslation:
-    """The translations of all documents into one language.
-
-    Attributes:
-        course: the course.
-        language: the code of the language.
-        catalogs: the catalogs, by name of the document.
-    """
+    """The translations of all documents into one language."""
 
     course: CourseFolder
-    language: str
-    catalogs: dict[str, Catalog]
+    language: str  # its code
+    catalogs: dict[str, Catalog]  # by name of the document
 
     @property
     def is_built(self) -> bool:
@@ -130,13 +124,6 @@ class CourseTranslation:
 
 
 def read_translation(course: CourseFolder, language: str) -> CourseTranslation:
-    """Read all translations into a language.
-
-    Raises:
-        CourseError: the language has no folder in `locale/`.
-    """
-    if language not in languages(course):
-        known = ", ".join(languages(course)) or "none"
-        raise CourseError(f"There is no folder locale/{language}. Known languages: {known}.")
+    """Read all translations into a language, one of those that `languages` returns."""
     catalogs = {name: read_catalog(course, name, language) for name in document_names(course)}
     return CourseTranslation(course, language, catalogs)

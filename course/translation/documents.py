@@ -28,13 +28,11 @@ START_PAGE = Path(__file__).parents[1] / "authoring" / "start_page.template"
 _GENERATOR_MODULES = ("course/authoring/generated.py", "docs/site/conf.py")
 # For each function, the arguments that are translated when they are shown, by position or name.
 _HELPER_ARGUMENTS = {"translate": (0,), "show": (1,)}
-# The same for the texts of figures: of ours in lessons, and of matplotlib's in `helpers/plots`.
-_LABEL_ARGUMENTS = {"label": (3,), "annotate": (1,), "text": (2,), "Curve": (0,)}
-_LABEL_ARGUMENTS |= dict.fromkeys(("set_title", "suptitle", "supxlabel"), (0,))
-_LABEL_ARGUMENTS |= dict.fromkeys(("set_xlabel", "set_ylabel"), (0,))
-_LABEL_ARGUMENTS |= dict.fromkeys(
-    ("plot_curves", "plot_panels", "plot_groups", "draw_images"), (1,)
-)
+# Functions whose arguments are texts of figures: ours in lessons, matplotlib's in `helpers/plots`.
+_LABEL_FUNCTIONS = {
+    *("label", "annotate", "text", "Curve", "set_title", "suptitle", "supxlabel", "set_xlabel"),
+    *("set_ylabel", "plot_curves", "plot_panels", "plot_groups", "draw_images"),
+}
 # Keyword arguments and variables with texts of figures, and the functions that draw figures.
 _FIGURE_TEXTS = {"title", "xlabel", "ylabel", "label", "source", "unit", "names", "ends"}
 _FIGURE = re.compile(r"(?:plot|draw)_\w+")
@@ -123,8 +121,8 @@ def code_messages(
                 names = arguments.get(_name(node.func), ())
                 found += [value for n, value in enumerate(node.args) if n in names]
                 found += [keyword.value for keyword in node.keywords if keyword.arg in names]
-                names = _LABEL_ARGUMENTS.get(_name(node.func), ()) if has_labels else ()
-                labels += [value for n, value in enumerate(node.args) if n in names]
+                is_label = has_labels and _name(node.func) in _LABEL_FUNCTIONS
+                labels += node.args if is_label else []
                 names = _FIGURE_TEXTS if has_labels else ()
                 labels += [keyword.value for keyword in node.keywords if keyword.arg in names]
             elif has_labels and isinstance(node, ast.Assign):

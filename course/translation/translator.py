@@ -23,21 +23,14 @@ _START = re.compile(r"(?m)^([^#\n]*\blesson\.start\()((?:[^()]|\([^()]*\))*)\)")
 
 @dataclass(frozen=True)
 class Translator:
-    """Translates the texts of one document; a text without a translation stays in English.
-
-    Attributes:
-        language: the language code.
-        catalogs: the catalogs to look up texts in, in this order.
-        linked_catalogs: the catalogs of the documents that this one links to, by name.
-        pages: the English paths of the notebooks and pages that exist in this language.
-        missing: the texts that were looked up but have no reviewed translation.
-    """
+    """Translates the texts of one document; a text without a translation stays in English."""
 
     language: str = ENGLISH
-    catalogs: tuple[Catalog, ...] = ()
+    catalogs: tuple[Catalog, ...] = ()  # to look up texts in, in this order
+    # Of the documents that this one links to, by name.
     linked_catalogs: Mapping[str, Catalog] = field(default_factory=dict)
-    pages: Collection[str] = ()
-    missing: list[str] = field(default_factory=list)
+    pages: Collection[str] = ()  # English paths of the notebooks and pages in this language
+    missing: list[str] = field(default_factory=list)  # looked up, but without a translation
 
     def translate(self, text: str, /, **values: Any) -> str:
         """Return the translation of a text, with `{name}` replaced by the values."""

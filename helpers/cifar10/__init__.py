@@ -5,7 +5,6 @@ synthetic ones. The result records their origin. `helpers.loaders` has data load
 """
 
 import os
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +25,6 @@ def load(
     cache: Path | None = None,
     mirrors: Sequence[str] | None = None,
     time_limit: float = 300.0,
-    progress: bool | None = None,
 ) -> Dataset:
     """Load CIFAR-10 or synthetic images.
 
@@ -38,7 +36,6 @@ def load(
         cache: folder of the cache (default: `gpu-course-kit` in the user's cache folder).
         mirrors: URLs of cifar-10-python.tar.gz; () disables the download.
         time_limit: how long a download may take, in seconds.
-        progress: whether to show a progress bar while downloading (default: in a terminal only).
 
     Returns training and test images, uint8 `(N, 3, 32, 32)`, with labels, int64 `(N,)`.
     Raises DataError if the images are not available, or a path that was set cannot be read.
@@ -54,8 +51,7 @@ def load(
         except DataError as error:
             raise DataError(f"CIFAR10_ROOT is set, but cannot be used. {error}") from error
     try:
-        show = sys.stderr.isatty() if progress is None else progress
-        return _load_official(store, servers(mirrors), TimeLimits(total=time_limit), show)
+        return _load_official(store, servers(mirrors), TimeLimits(total=time_limit))
     except DownloadError as error:
         reason = translate(
             "CIFAR10_ROOT is not set, the cache has no copy, and nothing was downloaded ({error})",
@@ -88,7 +84,7 @@ def _show_that_loading_takes_time() -> None:
     print(translate("Loading CIFAR-10. The first time can take a minute ..."), flush=True)
 
 
-def _load_official(store: Cache, urls: Sequence[str], limits: TimeLimits, show: bool) -> Dataset:
+def _load_official(store: Cache, urls: Sequence[str], limits: TimeLimits) -> Dataset:
     key = identity = download.ARCHIVE.md5
     contents, cache_error = store.load(key, identity), None
     origin = translate("downloaded earlier")
@@ -96,7 +92,7 @@ def _load_official(store: Cache, urls: Sequence[str], limits: TimeLimits, show: 
         _show_that_loading_takes_time()
         with tempfile.TemporaryDirectory() as temporary:
             folder = store.folder if store.is_writable() else Path(temporary)
-            archive, origin = download_archive(folder, urls, limits, show)
+            archive, origin = download_archive(folder, urls, limits)
             contents = read(archive)
         cache_error = store.store(key, identity, contents)
     return _real_dataset(contents, origin, cache_error)

@@ -17,7 +17,6 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import filelock
-from tqdm import tqdm
 
 from helpers.cifar10.dataset import OFFICIAL_ARCHIVE, DataError
 from helpers.language import translate
@@ -67,9 +66,7 @@ def servers(mirrors: Sequence[str] | None = None) -> tuple[str, ...]:
     return () if urls == ["none"] else tuple(dict.fromkeys(urls)) or SERVERS
 
 
-def download_archive(
-    folder: Path, urls: Sequence[str], limits: TimeLimits, progress: bool = False
-) -> tuple[Path, str]:
+def download_archive(folder: Path, urls: Sequence[str], limits: TimeLimits) -> tuple[Path, str]:
     """Download the archive into `folder`, once for all processes that request it at the same time.
 
     Returns its path, and a phrase that describes its origin.
@@ -81,21 +78,19 @@ def download_archive(
         with filelock.FileLock(folder / "download.lock", timeout=limits.total):
             if archive.exists() and is_intact(archive, ARCHIVE):
                 return archive, translate("downloaded earlier")
-            source = download(urls, archive, ARCHIVE, limits, progress)
+            source = download(urls, archive, ARCHIVE, limits)
             return archive, translate("downloaded from {source}", source=source)
     except filelock.Timeout:
         reason = f"another notebook has been downloading it for {limits.total:.0f} s"
         raise DownloadError(reason) from None
 
 
-def download(
-    urls: Sequence[str], target: Path, expected: File, limits: TimeLimits, progress: bool = False
-) -> str:
+def download(urls: Sequence[str], target: Path, expected: File, limits: TimeLimits) -> str:
     """Download `target` and return the name of the host it came from.
 
     An interrupted download is kept next to `target`, with the suffix `.part`, and continued by the
-    next one, from any of `urls`. `progress` shows a bar on stderr. Raises DownloadError if no
-    server delivered the file in time, or if the disk is full.
+    next one, from any of `urls`. Raises DownloadError if no server delivered the file in time, or
+    if the disk is full.
     """
     deadline = time.monotonic() + limits.total
     part = target.with_name(f"{target.name}.part")
@@ -107,7 +102,7 @@ def download(
             start = part.stat().st_size if part.exists() else 0
             reason, may_retry = "", False
             if start < expected.size:
-                reason, may_retry = _append(url, part, expected.size, limits, deadline, progress)
+                reason, may_retry = _append(url, part, expected.size, limits, deadline)
             if not reason and is_intact(part, expected):
                 part.replace(target)
                 return _host(url)
@@ -133,7 +128,7 @@ def is_intact(path: Path, expected: File) -> bool:
 
 
 def _append(
-    url: str, part: Path, size: int, limits: TimeLimits, deadline: float, progress: bool
+    url: str, part: Path, size: int, limits: TimeLimits, deadline: float
 ) -> tuple[str, bool]:
     """Append the missing bytes from `url` to `part`.
 
@@ -159,7 +154,7 @@ def _append(
     received = measured_from = start
     start_time = time.monotonic()
     try:
-        with response, part.open("ab") as file, _bar(part, size, start, url, progress) as bar:
+        with response, part.open("ab") as file:
             file.truncate(start)
             while received < size:
                 try:
@@ -171,7 +166,6 @@ def _append(
                 if not data:
                     return "the server disconnected", received > start
                 file.write(data)
-                bar.update(len(data))
                 received += len(data)
                 now = time.monotonic()
                 if now > deadline:
@@ -191,11 +185,6 @@ def _append(
         reason = f"cannot be written to {part.parent}: {error.strerror or error}"
         raise DownloadError(f"the download {reason}") from error
     return "", False
-
-
-def _bar(part: Path, size: int, start: int, url: str, show: bool) -> tqdm:
-    name = f"{part.stem} from {_host(url)}"
-    return tqdm(total=size, initial=start, unit="B", unit_scale=True, desc=name, disable=not show)
 
 
 def _host(url: str) -> str:

@@ -32,14 +32,12 @@ from helpers.cifar10.dataset import (
 
 EXPECTED = (
     "Expected one of: a folder cifar-10-batches-py or the archive cifar-10-python.tar.gz; image "
-    "folders train/CLASS/*.png (or .jpg) and test/CLASS/*, plain or in a .tar, .tar.gz or .zip; "
-    "Parquet files train-*.parquet and test-*.parquet as on the Hugging Face hub."
+    "folders train/CLASS/*.png (or .jpg) and test/CLASS/*, plain or in a .tar, .tar.gz or .zip."
 )
 # CIFAR-10 as PNG files in a tar is about 190 MB; ten times that is a different dataset.
 MAX_ARCHIVE_BYTES = 2 * 1024**3
 _BATCHES = "cifar-10-batches-py"
 _IMAGE = re.compile(r"(.+/)?(train|test)/([^/]+)/[^/]+\.(?i:png|jpe?g)")
-_PARQUET = re.compile(r"(.+/)?(train|test)[^/]*\.parquet")
 _DAMAGE = (zlib.error, zipfile.BadZipFile, tarfile.TarError)
 _Files = Mapping[str, bytes | Path]  # the contents of each file, or its path in a folder
 
@@ -64,8 +62,6 @@ def read(path: Path) -> Contents:
 def _read(path: Path) -> Contents:
     if path.is_dir():
         files: _Files = files_in(path)
-    elif path.suffix == ".parquet":  # one file of a set
-        files = {n: file for n, file in files_in(path.parent).items() if _PARQUET.fullmatch(n)}
     elif path.is_file():
         files = _read_archive(path)
     else:
@@ -77,10 +73,8 @@ def _read(path: Path) -> Contents:
         return _read_batches(files, _the_only(complete))
     if archives and path.is_dir():
         return _read(path / _the_only(archives) / OFFICIAL_ARCHIVE)
-    if images := _group_by_split(files, _IMAGE):
+    if images := _group_by_split(files):
         return _read_images(files, images)
-    if tables := _group_by_split(files, _PARQUET):
-        return _read_parquet(files, tables)
     if batches:
         return _read_batches(files, _the_only(batches))
     names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
@@ -108,7 +102,7 @@ def files_in(root: Path) -> dict[str, Path]:
     files = {}
     for base in [root, *subfolders(root)]:
         splits = [f for split in ("train", "test") for f in subfolders(base / split)]
-        for folder in [base, base / _BATCHES, base / "plain_text", *splits]:
+        for folder in [base, base / _BATCHES, *splits]:
             prefix = "" if folder == root else f"{folder.relative_to(root).as_posix()}/"
             for entry in entries(folder):
                 if _is_relevant(entry.name) and entry.is_file():
@@ -119,7 +113,7 @@ def files_in(root: Path) -> dict[str, Path]:
 def _is_relevant(name: str) -> bool:
     if "/." in name or name.startswith((".", "__MACOSX/")):
         return False
-    endings = (*OFFICIAL_BATCHES, OFFICIAL_ARCHIVE, ".png", ".jpg", ".jpeg", ".parquet")
+    endings = (*OFFICIAL_BATCHES, OFFICIAL_ARCHIVE, ".png", ".jpg", ".jpeg")
     return name.lower().endswith(endings)
 
 
@@ -285,41 +279,17 @@ def _labels(numbers: list[int]) -> Tensor:
     return torch.from_numpy(np.array(numbers, np.int64))
 
 
-def _read_parquet(files: _Files, names_by_split: dict[str, list[str]]) -> Contents:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise DataError("Parquet files need pyarrow: pip install pyarrow") from error
-    splits = []
-    for split in ("train", "test"):
-        images, labels = [_decode({}, [])], [_labels([])]
-        for name in sorted(names_by_split.get(split, [])):
-            try:
-                data = pa.BufferReader(_content(files, name))
-                table = pq.read_table(data, columns=["img", "label"])
-                blobs = table["img"].combine_chunks().field("bytes").to_pylist()
-                rows = {f"row {row} of {name}": blob or b"" for row, blob in enumerate(blobs)}
-                labels.append(_labels(table["label"].to_pylist()))
-            except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
-                columns = f"the columns img (a struct with bytes) and label ({error})"
-                raise DataError(f"{name} is damaged or lacks {columns}.") from error
-            images.append(_decode(rows, list(rows)))
-        splits.append(Images(torch.cat(images), torch.cat(labels)))
-    return Contents(*splits, "Parquet files")
-
-
 def _folders_with(files: Iterable[str], filenames: Iterable[str]) -> list[str]:
     """Return the folders, each with a trailing slash, that contain any of the files `filenames`."""
     parts = [name.rpartition("/") for name in files]
     return sorted({folder + slash for folder, slash, name in parts if name in set(filenames)})
 
 
-def _group_by_split(files: Iterable[str], pattern: re.Pattern[str]) -> dict[str, list[str]]:
-    """Return the matching names by split, from the only folder that has any."""
+def _group_by_split(files: Iterable[str]) -> dict[str, list[str]]:
+    """Return the names of images by split, from the only folder that has any."""
     folders: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name in files:
-        if match := pattern.fullmatch(name):
+        if match := _IMAGE.fullmatch(name):
             folders[match[1] or ""][match[2]].append(name)
     both = sorted(f for f, splits in folders.items() if len(splits) == 2) or sorted(folders)
     return folders[_the_only(both)] if both else {}

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from helpers.explain.fixes import FIXES, Advice, Fix, fix_mismatch
+from helpers.explain.fixes import CPU_ONLY, Advice, Fix, copy_to_cpu, fix_mismatch
 from helpers.explain.mismatch import Operand, find_mismatch
 from helpers.explain.source import CodeFrame, student_frames
 from helpers.language import current_language, translate
@@ -147,12 +147,12 @@ def diagnose(error: BaseException) -> Explanation | None:
     advice, places = Advice(None), []
     if kind is MISMATCH and (mismatch := find_mismatch(frames, devices)) is not None:
         frames, advice = [mismatch.frame], fix_mismatch(mismatch, dtypes_differ=dtypes_differ)
-        places = _places(kind, mismatch.culprits, 2) + _places(kind, mismatch.already_on_target, 1)
+        places = _places(mismatch.culprits, 2) + _places(mismatch.already_on_target, 1)
     elif dtypes_differ:  # on one device
         return None
-    for frame in [frame for frame in frames if frame.source and kind.name in FIXES]:
-        if (found := FIXES[kind.name](frame, str(error))) is not None:
-            frames, advice, places = [frame], found, _places(kind, found.places, 2)
+    for frame in [frame for frame in frames if frame.source and kind.name in CPU_ONLY]:
+        if (found := copy_to_cpu(frame, str(error))) is not None:
+            frames, advice, places = [frame], found, _places(found.places, 2)
             break
     why, sentences = advice.why or translate(kind.why), tuple(map(translate, kind.advice))
     if not frames:  # a message without its program
@@ -195,18 +195,13 @@ def _how_to_find_the_cause(frames: list[CodeFrame]) -> str:
     )
 
 
-def _places(kind: Kind, operands: Sequence[Operand], limit: int) -> list[tuple[str, str]]:
+def _places(operands: Sequence[Operand], limit: int) -> list[tuple[str, str]]:
     """Return descriptions of up to `limit` operands, one for each network or list."""
     unique = {ast.dump(o.node): o for o in reversed(operands)}
     first = [o for o in operands if unique[ast.dump(o.node)] is o]
     places = []
     for operand in first[:limit]:
         what = translate("is on {device}", device=operand.device)
-        if kind.name == "load":
-            saved, moved = translate("was saved on a GPU"), translate("is loaded to a GPU")
-            what = moved if operand.moved else saved
-        elif not operand.text:
-            what = translate("the numbers are drawn on {device}", device=operand.device)
         if len(places) == limit - 1 > 0 and len(first) > limit:
             what = translate("{what}, and {more} more", what=what, more=len(first) - limit)
         places.append((operand.text, what))

@@ -1,6 +1,6 @@
 """Build the fix for each kind of device error: an edit of the student's line, or a line before it.
 
-`FIXES` has the function for each kind of message; `fix_mismatch` fixes a line with two devices.
+`fix_mismatch` fixes a line with two devices; `copy_to_cpu` fixes the kinds of error in `CPU_ONLY`.
 """
 
 import ast
@@ -8,7 +8,7 @@ import difflib
 import re
 import tomllib
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from helpers.language import translate
 
 _WIDTH = 96
 _CPU = torch.device("cpu")
+# The kinds of error in `diagnosis.toml` whose line needs tensors on the CPU.
+CPU_ONLY = ("numpy", "pin", "must-be-cpu")
 _MOVE_ELEMENTS = {
     list: "{name} = [item.to({to}) for item in {name}]",
     tuple: "{name} = tuple(item.to({to}) for item in {name})",
@@ -300,73 +302,3 @@ def copy_to_cpu(frame: CodeFrame, text: str) -> Advice | None:
             items = frame.source.segment(operand.node)
             edits[operand.node] = f"[item{suffix} for item in {items}]"
     return Advice(_make_fix(frame.source, edits, frame.statement), culprits) if culprits else None
-
-
-def create_generator(frame: CodeFrame, text: str) -> Advice | None:
-    """Return a fix that creates the generator on the device of the random numbers."""
-    known = [o for o in operands(frame, frame.node) if o.device]
-    generator = next((o for o in known if isinstance(o.value, torch.Generator)), None)
-    if generator is None:
-        return None
-    target, code = _CPU, "'cpu'"
-    if generator.device == _CPU:
-        device = device_argument(frame, frame.node) if isinstance(frame.node, ast.Call) else None
-        target = device or next((o.device for o in known if o.device != _CPU), as_device("cuda"))
-        code = _device_code(frame, target)
-    places = [generator, Operand("", target, frame.node)]
-    definition = frame.definition_of(generator.text)
-    for call in ast.walk(definition.value) if definition else ():
-        if isinstance(call, ast.Call) and frame.value_of(call.func) is torch.Generator:
-            edits = _with_keyword(frame.source, call, "device", code)
-            edits = {call.args[0]: code} if call.args else edits
-            where = translate("line {number}", number=call.lineno)
-            return Advice(_make_fix(frame.source, edits, definition, where=where), places)
-    return Advice(None, places)
-
-
-def add_map_location(frame: CodeFrame, text: str) -> Advice | None:
-    """Return a fix that passes `map_location` to the call that loads a file from a missing GPU."""
-    for call in _calls(frame):
-        name = ast.unparse(call.func).split(".")[-1]
-        if name in ("load", "load_state_dict_from_url") and call.args:
-            no_gpu = "is_available() is False" in text
-            code = "'cpu'" if no_gpu else _device_code(frame, as_device("cuda"))
-            moved = any(keyword.arg == "map_location" for keyword in call.keywords)
-            file = Operand(frame.source.segment(call.args[0]), _CPU, call.args[0], moved=moved)
-            edits = _with_keyword(frame.source, call, "map_location", code)
-            return Advice(_make_fix(frame.source, edits, frame.statement), [file])
-    return None
-
-
-def replace_missing_device(frame: CodeFrame, text: str) -> Advice | None:
-    """Return a fix that replaces a device that does not exist or that a method rejects."""
-    call = next(_calls(frame), None)
-    if call is None:
-        return None
-    count = torch.cuda.device_count()
-    code = _device_code(frame, torch.device("cuda:0") if count else _CPU)
-    method = getattr(call.func, "attr", "")
-    arguments = [keyword.value for keyword in call.keywords if keyword.arg == "device"]
-    arguments += call.args if method in ("to", "cuda", "device", "set_device") else []
-    edits = dict.fromkeys(arguments[:1], code)
-    if method == "cuda":
-        device = as_device(frame.value_of(arguments[0])) if arguments else None
-        code = "'cpu'" if device == _CPU else code
-        edits = {call: f"{frame.source.segment(call.func.value)}.to({code})"}
-    places = [o for o in operands(frame, frame.node) if method and o.device and not o.created][:1]
-    available = ", ".join(["cpu", *(f"cuda:{i}" for i in range(min(count, 4)))])
-    why = _why("missing device", available=available)
-    return Advice(_make_fix(frame.source, edits, frame.statement), places, why)
-
-
-def _calls(frame: CodeFrame) -> Iterator[ast.Call]:
-    nodes = [frame.node, *ast.walk(frame.statement)]
-    return (node for node in nodes if isinstance(node, ast.Call))
-
-
-FIXES: dict[str, Callable[[CodeFrame, str], Advice | None]] = {
-    **dict.fromkeys(("numpy", "pin", "must-be-cpu"), copy_to_cpu),
-    "generator": create_generator,
-    "load": add_map_location,
-    **dict.fromkeys(("ordinal", "name"), replace_missing_device),
-}

@@ -1,6 +1,8 @@
 """Show explanations: under a failing notebook cell, in a `with` block, or for a caught error."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from IPython.core.getipython import get_ipython
@@ -50,32 +52,25 @@ def _show_box(error: BaseException, *, with_message: bool = False) -> Explanatio
     return explanation
 
 
-class ExplainedBlock:
-    """A block of code whose device error is explained; created by `with explain():`."""
-
-    def __init__(self, *, suppress: bool = False) -> None:
-        self.suppress = suppress
-        self.explanation: Explanation | None = None
-
-    def __enter__(self) -> "ExplainedBlock":
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
-        if error is not None:
-            self.explanation = _show_box(error, with_message=self.suppress)
-        return self.suppress and self.explanation is not None
+@contextmanager
+def _explained_block(suppress: bool) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        if _show_box(error, with_message=suppress) is None or not suppress:
+            raise
 
 
 def explain(
     error: BaseException | None = None, *, suppress: bool = False
-) -> Explanation | ExplainedBlock | None:
+) -> Explanation | AbstractContextManager[None] | None:
     """Return the explanation of a caught `error`; None if it is not a device error.
 
     Without `error`, the call opens a block: `with explain():`. With `suppress`, the block prints
     the message and the box, and the program continues after it. Otherwise, the error is raised.
     """
     if error is None:
-        return ExplainedBlock(suppress=suppress)
+        return _explained_block(suppress)
     if not isinstance(error, BaseException):
         raise TypeError(f"explain() takes a caught error, not a {type(error).__name__}.")
     return explanation_of(error)

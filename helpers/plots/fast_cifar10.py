@@ -7,25 +7,20 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from helpers.language import translate
+from helpers.plots.classification import draw_images
 from helpers.plots.style import OTHER_COLORS, annotate, new_figure
 from helpers.records import Record
 
 
-def draw_filters(weights: Tensor, spreads: Sequence[float], *, columns: int = 9) -> Figure:
+def draw_filters(weights: Tensor, spreads: Sequence[float]) -> Figure:
     """Draw filters `(N, 3, k, k)` as small color images.
 
     Each has the standard deviation of the patches along its direction as its title.
     """
-    rows = -(-len(weights) // columns)
-    figure, _ = new_figure(rows, columns, width=0.85 * columns, height=1.05 * rows + 0.8)
-    for axis in figure.axes:
-        axis.set_axis_off()
-    for weight, spread, axis in zip(weights, spreads, figure.axes, strict=False):
-        picture = weight.permute(1, 2, 0).cpu().numpy()
-        axis.imshow(0.5 + 0.5 * picture / abs(picture).max())
-        axis.set_title(f"{spread:.2g}", fontsize=8)
+    pixels = 127.5 + 127.5 * weights / weights.abs().amax((1, 2, 3), keepdim=True)
     ratio = max(spreads) / min(spreads)
-    figure.suptitle(f"Patches vary {ratio:.0f} times more along the first filter than the last")
+    title = f"Patches vary {ratio:.0f} times more along the first filter than the last"
+    figure = draw_images(pixels.byte(), [f"{s:.2g}" for s in spreads], title=title, columns=9)
     figure.supxlabel("standard deviation of the patches along each direction")
     return figure
 

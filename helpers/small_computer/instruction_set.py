@@ -3,7 +3,6 @@
 A program has one instruction per line, `label:` before it, `; comment` after it.
 """
 
-import difflib
 import operator
 import re
 import tomllib
@@ -20,6 +19,7 @@ REGISTERS = ("A", "B", "C", "D", "E", "I", "J", "K")
 # Read-only registers of a lane: its own number, and the number of lanes.
 FIXED_REGISTERS = ("LANE", "LANES")
 CATEGORIES = ("data movement", "arithmetic", "logic", "control flow", "input/output", "special")
+_KNOWN = f" The registers are the capital letters {', '.join(REGISTERS)}."
 BITS = 64  # a register holds -2**63 to 2**63 - 1
 _NAME = r"[A-Za-z_]\w*"
 
@@ -161,8 +161,7 @@ def _parse(
     opcode = OPCODES.get(name)
     if opcode is None:
         raise ProgramError(
-            f"there is no instruction {name}.{_suggest(name, OPCODES)} "
-            f"The instructions are {', '.join(OPCODES)}."
+            f"there is no instruction {name}. The instructions are {', '.join(OPCODES)}."
         )
     if opcode.category == "special" and name not in special:
         raise ProgramError(
@@ -180,10 +179,8 @@ def _parse(
         try:
             if kind == "label":
                 if operand not in labels:
-                    known = f"The labels are {', '.join(labels)}."
-                    known = known if labels else f"Define it: `{operand}:`."
-                    advice = _suggest(operand, labels) or f" {known}"
-                    raise ProgramError(f"the label {operand} is not defined.{advice}")
+                    known = ", ".join(labels) or "none yet"
+                    raise ProgramError(f"the label {operand} is not defined. Labels: {known}.")
                 operands.append(labels[operand])
             elif kind == "address":
                 operands.append(_address(operand, addresses))
@@ -204,7 +201,7 @@ def _address(text: str, addresses: Mapping[str, Address]) -> Address:
         raise ProgramError(f"{text} is not a name in memory. {known}")
     name, index = match.groups()
     if index is not None and index not in REGISTERS + FIXED_REGISTERS:
-        use = f" Use one: SET I, {index} and then {name}[I]." if index.isdigit() else _hint(index)
+        use = f" Use one: SET I, {index} and then {name}[I]." if index.isdigit() else _KNOWN
         raise ProgramError(f"the index {index} is not a register.{use}")
     return replace(addresses[name], index=index)
 
@@ -220,15 +217,4 @@ def _value(text: str, addresses: Mapping[str, Address], numbers: bool, reads: bo
         raise ProgramError(f"{text} is read-only. Copy it to a register: SET I, {text}.")
     expected = "a register or a number" if numbers else "a register"
     load = " LOAD the memory cell into a register first." if text in addresses else ""
-    raise ProgramError(f"{text or 'nothing'} is not {expected}.{load}{_hint(text)}")
-
-
-def _suggest(word: str, known: Collection[str]) -> str:
-    matches = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f" Did you mean {matches[0]}?" if matches else ""
-
-
-def _hint(text: str) -> str:
-    if text.upper() in REGISTERS:
-        return f" Did you mean {text.upper()}? Registers are capital letters."
-    return f" The registers are {', '.join(REGISTERS)}."
+    raise ProgramError(f"{text or 'nothing'} is not {expected}.{load}{_KNOWN}")

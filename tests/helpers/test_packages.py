@@ -41,8 +41,8 @@ def test_versions_of_this_environment_and_of_colab_are_new_enough(monkeypatch):
 
 
 def test_missing_and_outdated_packages_are_named_together(monkeypatch):
-    fake_versions(monkeypatch, {"tqdm": None, "torch": "2.4.1+cu121"})
+    fake_versions(monkeypatch, {"filelock": None, "torch": "2.4.1+cu121"})
     with pytest.raises(ModuleNotFoundError) as caught:
         packages.require()
-    assert "torch is 2.4.1+cu121, tqdm is missing" in str(caught.value)
-    assert '%pip install "torch>=2.11" "tqdm>=4.66"' in str(caught.value)
+    assert "filelock is missing, torch is 2.4.1+cu121" in str(caught.value)
+    assert '%pip install "filelock>=3.13" "torch>=2.11"' in str(caught.value)

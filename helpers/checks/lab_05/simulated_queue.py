@@ -83,9 +83,7 @@ def simulated(queue, function):
         new[id(clock)] = replace(clock, lambda: round(1e9 * queue.read()))
     wait, event = {"synchronize": synchronize}, {"Event": lambda *args, **options: Event(queue)}
     patches = [(torch.cuda, wait | event), (torch.accelerator, wait), (torch, event)]
-    stream = {"record_event": lambda stream, event=None: (event or Event(queue)).record()}
-    stream["query"] = lambda stream: Event(queue).record().query()
-    patches.append((torch.cuda.Stream, wait | stream))
+    patches.append((torch.cuda.Stream, wait))
     names = getattr(inspect.unwrap(function), "__globals__", {})
     functions = timeit.Timer.__init__, timeit.timeit, timeit.repeat, *names.values()
     for each in [f for f in functions if inspect.isfunction(f) and f.__defaults__]:

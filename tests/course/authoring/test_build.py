@@ -121,18 +121,16 @@ def test_finds_notebook_edited_by_hand(course, edit, finding):
     assert finding in found
 
 
-def test_finds_outdated_broken_missing_and_extra_notebooks(course, cells):
+def test_finds_outdated_broken_and_missing_notebooks(course):
     course.write("01_first", LESSON.replace("a * 3", "a * 4"))
-    course.put("00_alone", cells.notebook())
     course.write("02_broken", LESSON)
     course.folder.notebook_path("02_broken").write_text("<<<<<<< HEAD")
     course.write("03_new", LESSON)
-    first, broken, new, alone = find_outdated(course.folder)
+    first, broken, new = find_outdated(course.folder)
     assert "01_first: its source has changed since it was built" in first
     assert first.endswith("To fix it: course build 01_first")
     assert "not a valid notebook" in broken
     assert "03_new: it has not been built" in new
-    assert "00_alone: the notebook has no source" in alone
     course.write("01_first", LESSON)
     first = find_outdated(CourseFolder(course.root, "somebody/a-course", "v8"))[0]
     assert "its generated cells (header, setup, footer) have changed" in first

@@ -74,11 +74,9 @@ def test_line_endings_do_not_change_the_hash(tmp_path):
 @pytest.mark.parametrize(
     ("change", "cells", "message"),
     [
-        ({"minutes": "soon"}, "# %%\n1", "in the header is 'soon', not a positive integer"),
-        ({"minutes": "true"}, "# %%\n1", "in the header is True, not a positive integer"),
-        ({"title": "[a]"}, "# %%\n1", r"'title' in the header is \['a'\], not a non-empty string"),
-        ({"objectives": "[{a: b}]"}, "# %%\n1", "not a list of strings. Put quotes"),
-        ({"credit": "[a]"}, "# %%\n1", "unknown entry 'credit'"),
+        ({"title": "{a: b}"}, "# %%\n1", r"'title' in the header is \{'a': 'b'\}, not a text"),
+        ({"objectives": "[{a: b}]"}, "# %%\n1", "not a text. Put quotes"),
+        ({"credit": "[a]"}, "# %%\n1", "unexpected keyword argument 'credit'"),
         ({"promise": "a: b: c"}, "# %%\n1", "not valid YAML"),
         ({}, "", "no cells"),
     ],
@@ -86,7 +84,7 @@ def test_line_endings_do_not_change_the_hash(tmp_path):
 def test_reports_invalid_source_with_its_value(tmp_path, change, cells, message):
     with pytest.raises(CourseError, match=message):
         read_source(write(tmp_path / "x.py", GOOD | change, cells))
-    with pytest.raises(CourseError, match="has no 'title'"):
+    with pytest.raises(CourseError, match=r"missing .*'title'"):
         read_source(write(tmp_path / "y.py", {"promise": "A promise."}))
     (tmp_path / "z.py").write_text("# %%\n1\n")
     with pytest.raises(CourseError, match="has no header"):
@@ -119,10 +117,8 @@ def test_lab_is_built_for_nbgrader_and_only_the_solution_is_executed(small_cours
         assert all(entry.locked for entry in metadata if not entry.solution)
     lab.cells[2].outputs = [nbformat.v4.new_output("stream", text="1\n")]
     nbformat.write(lab, folder.labs / "01_first.ipynb")
-    nbformat.write(lab, folder.labs / "02_alone.ipynb")
-    executed, alone = find_outdated(folder)
+    [executed] = find_outdated(folder)
     assert "must not have outputs. To fix it: course build labs/01_first" in executed
-    assert "write labs/source/02_alone.py, or delete labs/02_alone.ipynb" in alone
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -91,17 +89,6 @@ class SmallCifar10:
         with tarfile.open(path, "w:gz") as archive:
             archive.add(self.batches(name="archive-source"), arcname=".")
         return path
-
-    def parquet(self, images: str = "img") -> Path:
-        """Write plain_text/*.parquet, in the same order; return the parent folder."""
-        folder = self.root / "hub" / "plain_text"
-        folder.mkdir(parents=True)
-        for split, labels in self.labels.items():
-            png_files = sorted(self.folders("png", "png").glob(f"{split}/*/*.png"))
-            rows = [{"bytes": file.read_bytes(), "path": None} for file in png_files]
-            table = pa.table({images: rows, "label": labels.tolist()})
-            pq.write_table(table, folder / f"{split}-00000-of-00001.parquet")
-        return folder.parent
 
 
 @pytest.fixture

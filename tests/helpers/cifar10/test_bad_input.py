@@ -4,7 +4,6 @@ import itertools
 import os
 import pickle
 import shutil
-import sys
 
 import numpy as np
 import pytest
@@ -117,9 +116,3 @@ def test_reports_what_is_wrong_in_batches(small_cifar10, name, data, message):
     assert message in error_of(folder)
     (folder / name).unlink()
     assert f"lacks {name}" in error_of(folder)
-
-
-def test_reports_what_is_wrong_in_parquet_files(small_cifar10, monkeypatch):
-    assert "lacks the columns" in error_of(small_cifar10.parquet(images="picture"))
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "pip install pyarrow" in error_of(small_cifar10.root / "hub")

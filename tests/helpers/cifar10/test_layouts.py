@@ -77,13 +77,3 @@ def test_falls_back_to_archive_if_batches_are_incomplete(small_cifar10, torchvis
     shutil.copy(small_cifar10.official_archive(), root)
     (root / "cifar-10-batches-py" / "data_batch_3").unlink()
     assert_same(read(root), *torchvision_datasets(small_cifar10.root / "archive-source"))
-
-
-@pytest.mark.parametrize("source", [".", "plain_text", "plain_text/train-00000-of-00001.parquet"])
-def test_reads_parquet_files_from_the_hub(small_cifar10, source):
-    contents = read(small_cifar10.parquet() / source)
-    for split in ("train", "test"):
-        images, labels = getattr(contents, split)
-        pixels = torch.from_numpy(small_cifar10.pixels[split])
-        assert torch.equal(images.permute(0, 2, 3, 1), pixels)
-        assert labels.tolist() == small_cifar10.labels[split].tolist()

@@ -71,12 +71,12 @@ def test_the_block_shows_the_box_and_raises_the_error(capsys):
 
 
 def test_the_block_continues_with_suppress(capsys):
-    with explain(suppress=True) as block:
+    with explain(suppress=True):
         mix_devices()
-    assert block.explanation.places[0][0] == "torch.ones(3)"
     captured = capsys.readouterr()
     assert captured.out.startswith("RuntimeError: Tensor on device cpu")
     assert "Two devices in one operation" in captured.err
+    assert "`torch.ones(3)`" in captured.err
 
 
 def test_the_block_never_suppresses_other_errors():

@@ -93,7 +93,6 @@ REWRITTEN = {
         network("self.layers = [nn.Linear(3, 3)]", "for layer in self.layers: x = layer(x)"),
         "self.layers = nn.ModuleList([nn.Linear(3, 3)])  # later",
     ),
-    "an unknown device name": ("torch.ones(3).to('gpu')", "torch.ones(3).to('cpu')"),
 }
 # A copy of a meta tensor to the CPU fails.
 COPIED = {

@@ -19,7 +19,9 @@ def read(clock=monotonic):
     return clock()
 
 
-def poll(event):
+def poll():
+    event = torch.cuda.Event()
+    event.record()
     while not event.query():
         time.sleep(0.001)
 
@@ -30,8 +32,7 @@ def poll(event):
         lambda: torch.cuda.synchronize("cuda:0"),
         lambda: torch.accelerator.synchronize(),
         lambda: torch.cuda.current_stream().synchronize(),
-        lambda: poll(torch.cuda.current_stream()),
-        lambda: poll(torch.cuda.current_stream().record_event()),
+        poll,
     ],
 )
 def test_synchronization_waits_until_the_work_is_done(wait):
