@@ -139,15 +139,18 @@ def _add_release(commands: argparse._SubParsersAction) -> None:
         description="Write the repository of the course into pyproject.toml, the pages, the "
         "sources and the generated cells of all notebooks. Does not push anything.",
     )
-    command.add_argument("--repo", required=True, metavar="OWNER/NAME", help="on GitHub")
+    command.add_argument("--repo", required=True, metavar="OWNER/NAME", help="or its URL on GitHub")
     command.add_argument("--tag", metavar="TAG", help="a tag or branch (default: the current one)")
+    text = "remove the labs' sources, solutions and tests, which contain answers"
+    command.add_argument("--without-solutions", action="store_true", help=text)
     command.set_defaults(command=_release)
 
 
 def _release(options: argparse.Namespace) -> int:
     from course.authoring.release import release
 
-    release(open_course(options.root), options.repo, options.tag)
+    course, without = open_course(options.root), options.without_solutions
+    release(course, options.repo, options.tag, without_solutions=without)
     return 0
 
 
@@ -155,7 +158,7 @@ def _add_doctor(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser(
         "doctor",
         help="check this machine and show how to fix problems",
-        description="Check Python, packages, torch, GPU, kernel, images and disk. The "
+        description="Check Python, packages, torch, GPU, kernel, images, disk and versions. The "
         "exit status is 1 if there is a problem.",
     )
     command.add_argument("--json", action="store_true", help="print JSON")

@@ -13,9 +13,11 @@ from course.translation.catalogs import languages
 from course.translation.course_translation import read_translation
 
 # GitHub allows letters, digits and single hyphens in owner names, and also . and _ in repository
-# names.
+# names. The part before them is that of a URL from a browser or from `git remote --verbose`.
 _REPOSITORY = re.compile(
-    r"(?:[a-z0-9]|-(?=[a-z0-9])){1,39}/(?!\.{1,2}$)[a-z0-9._-]{1,100}", re.IGNORECASE
+    r"(?:(?:(?:https?|git|ssh)://)?(?:[\w-]+@)?(?:www\.)?github\.com[/:])?"
+    r"((?:[a-z0-9]|-(?=[a-z0-9])){1,39}/(?!\.{1,2}/*$)[a-z0-9._-]{1,100}?)(?:\.git)?/*",
+    re.IGNORECASE,
 )
 _TAG = re.compile(r"(?!.*(?:\.\.|//|/\.|\.lock(?:/|$)))[A-Za-z0-9](?:[\w./-]*[\w-])?", re.ASCII)
 # The parts of a URL before the repository name, and between the repository and the tag.
@@ -28,31 +30,34 @@ def release(
     repository: str,
     tag: str | None = None,
     *,
+    without_solutions: bool = False,
     log: Callable[[str], None] = print,
 ) -> None:
     """Point the whole course at `repository` ("owner/name") and `tag`.
 
-    Without a tag, the current one is kept. Changes `[tool.course]` in pyproject.toml, the URLs of
-    the course in pages and sources, and each notebook's generated cells. Executes only notebooks
-    whose code contains such a URL.
+    `repository` may also be the URL of the repository on GitHub. Without a tag, the current one is
+    kept. Changes `[tool.course]` in pyproject.toml, the URLs of the course in pages and sources,
+    and each notebook's generated cells. Executes only notebooks whose code contains such a URL.
+    `without_solutions` then removes the files with answers to the labs.
 
     Raises:
         CourseError: a name is malformed, the course is not a git clone or has uncommitted changes,
             or a notebook is not up to date.
     """
     tag = tag or course.tag
-    if not _REPOSITORY.fullmatch(repository) or repository.startswith("-"):
+    match = _REPOSITORY.fullmatch(repository.strip())
+    if match is None or match[1].startswith("-"):
         raise CourseError(
             f"{repository!r} is not a GitHub repository. Use the form owner/name, "
-            "for example somebody/gpu-course-kit."
+            "for example somebody/gpu-course-kit, or the URL of the repository's page."
         )
     if not _TAG.fullmatch(tag):
         raise CourseError(
             f"{tag!r} is not a valid tag or branch. Use letters, digits, '.', '_', '-' and '/', "
             "for example v1.0."
         )
-    new = replace(course, repository=repository, tag=tag)
-    if new == course:
+    new = replace(course, repository=match[1], tag=tag)
+    if new == course and not without_solutions:
         log(f"The course already points to {course.repository} at {tag}.")
         return
     changed = _git(course.root, "status", "--porcelain", "--untracked-files=no").splitlines()
@@ -79,6 +84,9 @@ def release(
     built = [code for code in languages(course) if read_translation(course, code).is_built]
     labs = [f"labs/{name}" for name in course.lab_names()]
     build(new, [*course.lesson_names(), *labs, *built], log=log)
+    if without_solutions:
+        answers = ("labs/source", "labs/solutions", "tests/helpers/checks")
+        log(_git(course.root, "rm", "-rf", "--ignore-unmatch", *answers).rstrip())
 
 
 def _git(root: Path, *arguments: str) -> str:

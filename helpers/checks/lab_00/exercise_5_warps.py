@@ -24,18 +24,12 @@ def right(case):
 
 
 returns = ("not-an-int", lambda value, case: is_number(value) and value % 1 == 0)
-wrong_outcomes = {
-    "one-too-few": lambda case: right(case) - 1,
-    "one-too-many": lambda case: right(case) + 1,
-}
+wrong_outcomes = {"one-too-few": lambda case: right(case) - 1}
 mistakes = {"wrong-warps": True}
 hints = """
 one-too-few: For a latency of {latency} and {others} other instructions, {found} warps are one too
     few: in some cycles, all of them wait.
     -> How many cycles does a whole pass of one warp take, and what should a fraction become?
-one-too-many: For a latency of {latency} and {others} other instructions, {found} warps work, but
-    one less is enough.
-    -> Take numbers for which nothing is left over, such as latency 5 and 3 other instructions.
 wrong-warps: For a latency of {latency} and {others} other instructions, {found} is not the smallest
     number of warps.
     -> Draw a row for each warp, with a dot in each cycle in which it executes an instruction. How

@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from helpers.checks.plain import PlainTensor, plain
 
@@ -42,7 +43,7 @@ def cases(draw):
 def collect(call, case, learn):
     net, images, labels = make_net().to(case.device), case.images.make(), case.labels.make()
     class_of = dict(zip(images[:, 0, 0, 0].tolist(), labels.tolist(), strict=True))
-    batches, stale, parameter = [], [], net[0].weight
+    batches, stale, stepped, parameter = [], [], [], net[0].weight
     weights = [parameter.detach().clone()]
 
     def record_images(net, inputs):
@@ -52,10 +53,16 @@ def collect(call, case, learn):
         has_gradient = parameter.grad is not None and bool(parameter.grad.any())
         stale.append(has_gradient and not torch.equal(parameter, weights[-1]))
         weights.append(parameter.detach().clone())
+        stepped.clear()
+
+    def record_step(optimizer, *_):
+        stale.append(id(optimizer) in stepped)
+        stepped.append(id(optimizer))
 
     net.register_forward_pre_hook(record_images)
     parameter.register_hook(record_gradient)
-    facts = call(learn, net, images, labels, case.epochs)
+    with register_optimizer_step_post_hook(record_step):
+        facts = call(learn, net, images, labels, case.epochs)
     facts.arguments = {"images": plain(images), "labels": plain(labels)}
     return facts.add(net=net, batches=batches, stale=any(stale))
 

@@ -68,6 +68,16 @@ def test_changes_every_url_of_the_course_and_no_other(course):
     assert find_outdated(released) == []
 
 
+def test_a_release_may_leave_the_answers_out(course):
+    answers = course.root / "tests" / "helpers" / "checks" / "answers.py"
+    answers.parent.mkdir(parents=True)
+    answers.write_text("")
+    commit(course.root)
+    release(course, "some-one/fork", without_solutions=True, log=lambda line: None)
+    assert not answers.exists()
+    assert course.notebook_path("01_first").exists()
+
+
 NAMES = ["fork", "some--one/fork", "-some/fork", "someone/..", "https://gitlab.com/someone/fork"]
 TAGS = ["v 8", "-v8", "v8/", "a..b", "v8.lock", 'v"8']
 
@@ -84,9 +94,12 @@ def test_refuses_invalid_repository_or_tag(course, name, tag, kind):
         release(course, name, tag, log=lambda line: None)
 
 
-def test_keeps_the_tag(course):
+@pytest.mark.parametrize(
+    "pasted", [" fork/a.git\n", "https://ada@github.com/fork/a/", "git@github.com:fork/a.git"]
+)
+def test_accepts_pasted_url_and_keeps_the_tag(course, pasted):
     lines = []
-    release(replace(course, repository="fork/a"), "fork/a", log=lines.append)
+    release(replace(course, repository="fork/a"), pasted, log=lines.append)
     assert lines == ["The course already points to fork/a at v7."]
 
 

@@ -63,7 +63,7 @@ def rounds_to_the_nearest(latency, others):
     return round((latency + others) / (1 + others))
 
 
-@answers.wrong("one-too-many")
+@answers.wrong("wrong-warps")
 def always_adds_one(latency, others):
     return (latency + others) // (1 + others) + 1
 

@@ -69,6 +69,17 @@ def clears_gradients_once_per_epoch(net, images, labels, epochs):
             optimizer.step()
 
 
+@answers.wrong("old-gradients")
+def steps_twice_with_each_gradient(net, images, labels, epochs):
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.005)
+    for _ in range(epochs):
+        for chosen in torch.randperm(len(images), device=images.device).split(12):
+            optimizer.zero_grad()
+            F.cross_entropy(net(images[chosen]), labels[chosen]).backward()
+            optimizer.step()
+            optimizer.step()
+
+
 @answers.wrong("input-changed")
 def normalizes_the_callers_images(net, images, labels, epochs):
     images.sub_(images.mean()).div_(images.std())
