@@ -11,7 +11,7 @@ from functools import cache
 from .settings import GIB, table
 
 # These words say nothing about the model.
-_FILLER = {"nvidia", "tesla", "geforce", "rtx", "gb", "gib", "hbm", "hbm2e", "gpu"}
+_FILLER = {"nvidia", "tesla", "geforce", "quadro", "gtx", "rtx", "gb", "gib", "hbm", "hbm2e", "gpu"}
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def load_cards() -> dict[str, Card]:
 def find_card(name: str | Card) -> Card:
     """Return the card that a name means.
 
-    Upper and lower case, punctuation and the words NVIDIA, Tesla, GeForce and RTX do not matter.
+    Case, punctuation and words such as NVIDIA, Tesla, GeForce and RTX do not matter.
     The names that `torch.cuda.get_device_name` returns are known. If a name fits several cards,
     the first one in `cards.toml` is returned: "A100" is the A100 SXM with 80 GB.
 
@@ -78,12 +78,12 @@ def find_card(name: str | Card) -> Card:
     if isinstance(name, Card):
         return name
     cards = load_cards()
-    wanted = _words(name)
+    wanted = _words(str(name))
     exact = [card for card in cards.values() if wanted == _words(card.torch_name)]
     fits = [c for c in cards.values() if wanted and wanted <= _words(c.name) | {str(c.memory)}]
     if exact or fits:
         return (exact or fits)[0]
-    close = difflib.get_close_matches(name, [*cards], 1, 0.4)
+    close = difflib.get_close_matches(str(name), [*cards], 1, 0.4)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise ValueError(
         f"There is no card named {name!r}.{hint} Known cards: {', '.join(cards)}. For another "
@@ -94,6 +94,7 @@ def find_card(name: str | Card) -> Card:
 def _words(name: str) -> frozenset[str]:
     """Return the words of a name that matter: "Tesla V100-SXM2-16GB" -> v100, sxm, 16."""
     text = re.sub(r"sxm\d", "sxm", name.lower().replace("hbm3", "sxm"))
+    text = re.sub(r"(\d)ti\b", r"\1 ti", text)
     words = {word.removesuffix("gib").removesuffix("gb") for word in re.findall(r"[a-z0-9]+", text)}
-    words = {word.removeprefix("rtx") for word in words}
+    words = {word.removeprefix("rtx").removeprefix("gtx") for word in words}
     return frozenset(words - _FILLER - {""})

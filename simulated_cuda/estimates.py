@@ -70,10 +70,7 @@ class Estimate:
 
     @property
     def mfu(self) -> float:
-        """Model FLOP/s utilization: the achieved part of the card's peak, from 0 to 1.
-
-        The peak is that of the precision in which most of the arithmetic is done.
-        """
+        """Model FLOP/s utilization: the achieved part of the peak of the main precision."""
         if not self.flops:
             return 0.0
         flops = _sums((span.work.precision, span.work.flops) for span in self.kernels)

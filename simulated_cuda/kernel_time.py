@@ -33,7 +33,7 @@ def memory_seconds(work: Work, card: Card, constants: Constants) -> float:
     rates = _rates(card, constants)
     fraction = rates["bandwidth"] * constants["family"][work.family]["bandwidth"]
     size = work.bytes
-    if work.precision != "fp32":
+    if _unit(work, card) == "tensor":
         size += constants["reordered"] * work.reordered
     cached = min(size, rates["cached"] * card.l2 * _MIB)
     moved = size - cached + cached / constants["cache_speed"]
@@ -41,16 +41,12 @@ def memory_seconds(work: Work, card: Card, constants: Constants) -> float:
 
 
 def compute_seconds(work: Work, card: Card, constants: Constants) -> tuple[float, float]:
-    """Return the times of a kernel's arithmetic and of its reads from the caches.
-
-    Both are 0 for a family that is limited by memory alone.
-    """
+    """Return the times of a kernel's arithmetic and of its reads from the caches, or 0 and 0."""
     family = constants["family"][work.family]
     if "compute" not in family or not work.flops:
         return 0.0, 0.0
     rates = _rates(card, constants)
-    uses_tensor_cores = work.precision in card.tflops and card.capability >= (7, 0)
-    kind = "tensor" if uses_tensor_cores and work.precision != "fp32" else "fp32"
+    kind = _unit(work, card)
     # A card whose power limit is low cannot keep all units busy.
     peak = min(
         rates[kind] * 1e12 * card.peak_tflops(work.precision),
@@ -93,6 +89,12 @@ def _tiled(
     edges = math.ceil(m / edge) * math.ceil(n / edge) * edge**2
     flops = 2.0 * batch * edges * (k + parts * family["depth"][kind])
     return flops / (peak * busy), size * blocks * k * 2 * tile / cache
+
+
+def _unit(work: Work, card: Card) -> str:
+    """Return which units compute: "tensor" (cores) or "fp32"."""
+    has_tensor_cores = card.capability >= (7, 0) and work.precision in card.tflops
+    return "tensor" if has_tensor_cores and work.precision != "fp32" else "fp32"
 
 
 def _rates(card: Card, constants: Constants) -> Constants:

@@ -17,14 +17,20 @@ from .work import Work, attention, nbytes, works_of
 
 
 class TimedOperations(EveryAllocation):
-    """Launches the kernels of all operations on the machine's clock.
-
-    If the machine does not compute, operations only return tensors of the right shape.
-    """
+    """Launches the kernels of all operations on the machine's clock."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine.memories)
         self.machine = machine
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        """Run one operation; in inference mode, composite operations arrive whole."""
+        if torch.is_inference_mode_enabled():
+            with torch._C.DisableTorchFunction(), self:
+                result = operation.decompose(*args, **(kwargs or {}))
+            if result is not NotImplemented:
+                return result
+        return super().__torch_dispatch__(operation, types, args, kwargs)
 
     def compute(self, operation, args: tuple, kwargs: dict) -> Any:
         """Return the result of an operation, or a tensor of its shape."""

@@ -17,12 +17,7 @@ _WIDTH, _LEFT, _ROW = 900, 190, 34
 
 @dataclass(frozen=True)
 class Timeline:
-    """A timeline that notebooks show as a picture; times are modelled.
-
-    Attributes:
-        spans: what ran; the picture starts with the first of them.
-        title: the finding, as one sentence.
-    """
+    """A timeline that notebooks show as a picture; times are modelled."""
 
     spans: Sequence[Span] = field(repr=False)
     title: str

@@ -25,9 +25,9 @@ class Work:
     """One kernel.
 
     Attributes:
-        family: "elementwise", "reduction", "batch_norm", "product" or "batched" (several of one
-            size), "convolution", "grouped", "grouped_backward", "depthwise",
-            "depthwise_backward", "attention" or "optimizer".
+        family: "elementwise", "reduction", "batch_norm", "batch_norm_planes" (not channels_last),
+            "product" or "batched" (several of one size), "convolution", "grouped" or "depthwise",
+            or "_backward" after these three; "attention" or "optimizer".
         bytes: bytes of device memory that it reads and writes.
         flops: floating-point operations of products, convolutions and attention; 0 for others.
         precision: "fp32", "tf32", "fp16" or "bf16"; "fp64" and integers count as "fp32".
@@ -58,13 +58,7 @@ _PRECISIONS = {torch.float16: "fp16", torch.bfloat16: "bf16"}
 
 
 def works_of(name: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> list[Work]:
-    """Return the kernels that CUDA launches for an ATen operation; none for views.
-
-    Args:
-        name: the operation's name without namespace and overload, such as "addmm".
-        args, kwargs: its arguments; only shapes and dtypes of tensors are used.
-        result: what it returned, in the same way.
-    """
+    """Return the kernels that CUDA launches for an ATen operation ("addmm"); none for views."""
     if name in _FREE:
         return []
     if name in _SPECIAL:
@@ -88,7 +82,7 @@ def works_of(name: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any
     read = sum(nbytes(x) for x in tensors if not any(x is other for other in overwritten))
     family = "reduction" if name in _REDUCTIONS else "elementwise"
     if "batch_norm" in name:
-        family = "batch_norm"
+        family = "batch_norm" if _is_channels_last(tensors[0]) else "batch_norm_planes"
     if name == "native_batch_norm" and not args[5]:  # evaluation: no statistics are computed
         family = "elementwise"
     elif name in _EXTRA_READS:
@@ -107,6 +101,11 @@ def nbytes(tensor: Tensor) -> int:
 def precision_of(dtype: torch.dtype, allow_tf32: bool = False) -> str:
     """Return the precision in which a kernel computes with this dtype."""
     return _PRECISIONS.get(dtype, "tf32" if allow_tf32 and dtype is torch.float32 else "fp32")
+
+
+def _is_channels_last(image: Tensor) -> bool:
+    """Return whether images are in this memory format; others have only one."""
+    return image.dim() != 4 or image.is_contiguous(memory_format=torch.channels_last)
 
 
 def _is_view(result: Tensor, tensors: Iterable[Tensor], name: str) -> bool:
@@ -168,15 +167,14 @@ def _convolution_work(
         dims = (groups, channels_out, channels_in * window, pixels)
     size = nbytes(image) + nbytes(weight) + nbytes(output)
     family = "convolution" if groups == 1 else "depthwise" if channels_in == 1 else "grouped"
-    if direction != "forward" and groups > 1:
-        family += "_backward"  # cuDNN has no fast kernels for these
+    if direction != "forward":
+        family += "_backward"
     precision = precision_of(image.dtype, torch.backends.cudnn.allow_tf32)
     is_winograd = (
         tuple(weight.shape[2:]) == (3, 3) and {*stride} == {1} and groups == 1
         and direction != "weight"
     )  # fmt: skip
-    ordered = image.dim() != 4 or image.is_contiguous(memory_format=torch.channels_last)
-    reordered = 0 if ordered else nbytes(image) + nbytes(output)
+    reordered = 0 if _is_channels_last(image) else nbytes(image) + nbytes(output)
     return Work(family, size, 2 * math.prod(dims), precision, dims, name, is_winograd, reordered)
 
 

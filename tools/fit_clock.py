@@ -127,24 +127,31 @@ def record_steps(
     return table.assign(works=works, launches=launches).dropna(subset="works")
 
 
-def prepare_step(net: nn.Module, X: torch.Tensor, is_training: bool, autocast: bool) -> Step:
-    """Return a function that predicts a batch, or trains on it with SGD and momentum."""
+def prepare_step(
+    net: nn.Module, X: torch.Tensor, is_training: bool, autocast: bool, uses_adam: bool = False
+) -> Step:
+    """Return a function that predicts a batch, or trains on it with SGD and momentum, or Adam."""
     context = torch.autocast("cuda", dtype=torch.float16, enabled=autocast)
-    y = torch.zeros(len(X), dtype=torch.long, device="cuda")
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    if uses_adam:
+        optimizer = torch.optim.AdamW(net.parameters(), fused=True)
     net.train(is_training)
 
     def step() -> None:
         with context, torch.set_grad_enabled(is_training):
             logits = net(X)
-            loss = F.cross_entropy(logits, y) if is_training else logits
+            if is_training:
+                y = torch.zeros(len(logits), dtype=torch.long, device="cuda")
+                loss = F.cross_entropy(logits, y)
         if is_training:
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
 
-    if is_training:
+    if uses_adam and is_training:
         step()  # creates the state of the optimizer
+    for weight in net.parameters() if is_training and not uses_adam else ():
+        optimizer.state[weight]["momentum_buffer"] = torch.empty_like(weight)
     return step
 
 
@@ -235,10 +242,11 @@ def read_networks(path: Path, kind: str, count: int) -> pd.DataFrame:
         # The training was measured with PyTorch 1.12, which had no fused attention.
         timm.layers.set_fused_attn(not is_training)
         name, size = row.model.split(".")[0], row.img_size
-        try:
-            net = timm.create_model(name, img_size=size)
-        except TypeError:
-            net = timm.create_model(name)
+        with torch.device("cuda"):  # which computes no random weights
+            try:
+                net = timm.create_model(name, img_size=size)
+            except TypeError:
+                net = timm.create_model(name)
         net = net.cuda().to(memory_format=layout)
         X = torch.empty(row.batch_size, 3, size, size, device="cuda").to(memory_format=layout)
         return prepare_step(net, X, is_training, autocast=True)
@@ -246,6 +254,45 @@ def read_networks(path: Path, kind: str, count: int) -> pd.DataFrame:
     columns = ("file", "model", "img_size", "batch_size")  # a network may have several sizes
     # The time of a launch on the computers of these measurements is not known.
     return record_steps(table, "RTX 3090", make_step, *columns).assign(launches=0)
+
+
+def read_published(path: Path) -> pd.DataFrame:
+    """Return the published speeds of networks on many cards: docs/the_clock.md has the sources."""
+    table = pd.read_csv(path, keep_default_na=False)
+    mixed = (table.precision == "mixed").astype(str)
+    # At small batches, the CPU is measured.
+    small = np.where((table["mode"] == "inference") & (table.batch < 32), ", batch < 32", "")
+    table = table.assign(
+        kind=table.source + ", " + table["mode"] + ", " + table.gpu + small,
+        seconds=table.batch / table.per_second, images=table.batch, mixed=mixed,
+    )  # fmt: skip
+
+    def make_step(row: Any) -> Step:
+        is_training, is_mixed = row.mode == "training", row.precision == "mixed"
+        layout = torch.channels_last if row.layout == "nhwc" else torch.contiguous_format
+        is_bert = row.model in SETTINGS["bert"]
+        timm.layers.set_fused_attn(not is_bert)
+        with torch.device("cuda"):
+            if is_bert:
+                layers, width = SETTINGS["bert"][row.model]
+                options = {"qkv_bias": True, "proj_drop": 0.1, "attn_drop": 0.1}
+                blocks = [Block(width, width // 64, **options) for _ in range(layers)]
+                net = nn.Sequential(nn.Embedding(30522, width), *blocks, nn.Linear(width, 2))
+                X = torch.zeros(row.batch, row.size, dtype=torch.long)
+                # NVIDIA's program converts the weights (apex, level O2) instead of autocast.
+                net = net.append(nn.Flatten(0, 1)).to(torch.half if is_mixed else torch.float)
+                return prepare_step(net, X, is_training, autocast=False, uses_adam=True)
+            net = timm.create_model(row.model).to(memory_format=layout)
+            X = torch.empty(row.batch, 3, row.size, row.size).to(memory_format=layout)
+        return prepare_step(net, X, is_training, is_mixed)
+
+    # A card that has no TF32 computes in float32.
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    columns = ("model", "mode", "mixed", "layout", "batch", "size")
+    table = record_steps(table, "A100", make_step, *columns)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    # Lambda's batches are so large that the time of launches, which is not known, does not matter.
+    return table.assign(launches=table.launches.where(table.source == "NVIDIA", 0))
 
 
 def predict(table: pd.DataFrame, constants: Constants, offsets: dict[str, float]) -> pd.Series:
@@ -394,6 +441,7 @@ def main() -> int:
         read_transformers(data / "transformers.csv"),
         read_language_models(ROOT / "tools" / "language_models.csv"),
         *(read_networks(data / file, kind, count) for kind, file, count in SETTINGS["networks"]),
+        read_published(ROOT / "tools" / "published_networks.csv"),
     ]
     table = pd.concat(tables, ignore_index=True)
     table = table.fillna({"offset": "", "launches": 0, "images": 1})
