@@ -35,8 +35,7 @@ class Work:
             the product that computes it.
         name: such as "addmm".
         is_winograd: whether it is a convolution for which cuDNN has Winograd kernels.
-        reordered: bytes of images that are not in the memory format channels_last, which the
-            tensor cores need.
+        reordered: bytes of images that are not channels_last, which tensor cores need.
     """
 
     family: str

@@ -148,6 +148,10 @@ def _fonts(language: str) -> list[str]:
 
 def _translate(figure: Figure) -> None:
     """Translate all texts of a figure; those that are then too long for it become smaller."""
+    fonts = _fonts(current_language())  # of one weight
+    for text in figure.findobj(Text) if fonts else ():
+        family = "monospace" if "monospace" in text.get_family() else "sans-serif"
+        text.set(family=[family, *fonts], weight="normal")
     figure.draw_without_rendering()  # computes the labels of ticks
     for axis in (line for axes in figure.axes for line in (axes.xaxis, axes.yaxis)):
         labels = [label.get_text() for label in axis.get_ticklabels()]
