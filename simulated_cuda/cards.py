@@ -71,9 +71,6 @@ def find_card(name: str | Card) -> Card:
     Case, punctuation and words such as NVIDIA, Tesla, GeForce and RTX do not matter.
     The names that `torch.cuda.get_device_name` returns are known. If a name fits several cards,
     the first one in `cards.toml` is returned: "A100" is the A100 SXM with 80 GB.
-
-    Raises:
-        ValueError: no card has this name; the message lists the names.
     """
     if isinstance(name, Card):
         return name

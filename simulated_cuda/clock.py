@@ -52,13 +52,8 @@ class Queue:
 class Clock:
     """The time of a program and of the cards that it uses.
 
-    Attributes:
-        card: the model of every device.
-        launch_seconds: the time that the CPU takes to launch one operation from Python.
-        now: the time of the CPU.
-        launches: number of kernel launches.
-        spans: what ran, in the order of launches. If there are `max_spans`, `on_overflow` is
-            called, which may clear them.
+    `now` is the time of the CPU, and `spans` what ran, in the order of launches. If there are
+    `max_spans`, `on_overflow` is called, which may clear them.
     """
 
     card: Card

@@ -35,8 +35,7 @@ class Work:
             the product that computes it.
         name: such as "addmm".
         is_winograd: whether it is a convolution for which cuDNN has Winograd kernels.
-        reordered: bytes of images that are not in the memory format channels_last, which the
-            tensor cores need.
+        reordered: bytes of images that are not channels_last, which tensor cores need.
     """
 
     family: str
@@ -138,6 +137,15 @@ def _matmul(name: str, args: Sequence[Any], result: Tensor) -> list[Work]:
     m = math.prod(first.shape[:-1]) // batch
     dims = (batch, m, second.shape[-1], first.shape[-1])
     return [product(name, dims, result.dtype)]
+
+
+def _lstm(name: str, args: Sequence[Any], result: Any) -> list[Work]:
+    """Return the products of a layer: those of all inputs at once, and those of each step."""
+    data, inputs, states = args[:3]
+    rows, steps = math.prod(data.shape[:-1]), data.shape[0]
+    works = [product(name, (1, rows, *inputs.shape), data.dtype)]
+    works += steps * [product(name, (1, rows / steps, *states.shape), data.dtype)]
+    return works * (2 if "backward" in name else 1)
 
 
 def _convolution(name: str, args: Sequence[Any], result: Any) -> list[Work]:
@@ -245,6 +253,7 @@ _SPECIAL: dict[str, Callable[[str, Sequence[Any], Any], list[Work]]] = {
     **dict.fromkeys(("mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "linear"), _matmul),
     "convolution": _convolution,
     "_convolution": _convolution,
+    **dict.fromkeys(("mkldnn_rnn_layer", "mkldnn_rnn_layer_backward"), _lstm),
     "convolution_overrideable": _convolution,
     "convolution_backward": _convolution_backward,
     **dict.fromkeys([n + b for n in _ATTENTION for b in ("", "_backward")], _attention),

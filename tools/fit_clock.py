@@ -409,10 +409,12 @@ def leave_out(table: pd.DataFrame, constants: Constants) -> None:
 
 
 def plot(table: pd.DataFrame, path: Path) -> None:
-    """Write a scatter plot of published and modelled times for each kind."""
-    figure = Figure(figsize=(16, 8), layout="constrained")
-    axes = list(figure.subplots(2, 5).flat)
-    for axis, (kind, rows) in zip(axes, table.groupby("kind", sort=False), strict=False):
+    """Write scatter plots of published and modelled times, the cards of a source in one."""
+    panels = table.kind.str.replace("((NVIDIA|Lambda|timm), [a-z]+), .*", r"\1", regex=True)
+    height = math.ceil(panels.nunique() / 5)
+    figure = Figure(figsize=(16, 4 * height), layout="constrained")
+    axes = list(figure.subplots(height, 5).flat)
+    for axis, (kind, rows) in zip(axes, table.groupby(panels, sort=False), strict=False):
         for gpu, mine in rows.groupby("gpu", sort=False):
             milliseconds = 1e3 * mine[["seconds", "predicted"]]
             axis.loglog(*milliseconds.T.values, ".", markersize=4, alpha=0.6, label=gpu)
@@ -420,8 +422,8 @@ def plot(table: pd.DataFrame, path: Path) -> None:
         axis.plot(ends, ends, color="black", linewidth=0.8)
         axis.set(title=kind, xlabel="published time (ms)", ylabel="modelled time (ms)")
         axis.xaxis.set_minor_formatter("")
-        axis.legend(fontsize=8)
-    for axis in axes[table.kind.nunique() :]:
+        axis.legend(fontsize=6, ncols=math.ceil(rows.gpu.nunique() / 10))
+    for axis in axes[panels.nunique() :]:
         axis.remove()
     figure.savefig(path, dpi=90)
 

@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 SHORT_NAMES = {
     "T4": "T4", "tesla t4": "T4", "A100": "A100 SXM 80GB", "a100-40gb": "A100 SXM 40GB",
     "RTX4090": "RTX 4090", "H100": "H100 SXM", "v100": "V100 SXM2 16GB",
+    "2080ti": "RTX 2080 Ti", "gtx1080ti": "GTX 1080 Ti", "Quadro RTX 8000": "Quadro RTX 8000",
 }  # fmt: skip
 
 

@@ -169,3 +169,13 @@ def test_tf32_may_be_set_with_pytorchs_newer_setting():
         assert simulated_cuda.estimate(lambda: x @ x, gpu="A100").seconds < exact
     finally:
         setting.fp32_precision = before
+
+
+def test_inference_mode_counts_the_same_kernels_as_no_grad(simulation_off):
+    net = nn.Sequential(nn.Conv2d(3, 64, 3), nn.ReLU(), nn.Flatten(), nn.Linear(64 * 36, 10)).eval()
+    images = torch.empty(64, 3, 8, 8)
+
+    def estimate(mode):
+        return simulated_cuda.estimate(mode()(lambda: net(images)), gpu="T4")
+
+    assert estimate(torch.inference_mode).flops == estimate(torch.no_grad).flops > 0
