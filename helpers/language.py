@@ -95,7 +95,7 @@ def _templates() -> list[tuple[re.Pattern[str], str]]:
                 constant
             )
             names.add(name)
-        found.append((letters, re.compile(pattern, re.DOTALL), translation))
+        found.append((letters, re.compile(pattern), translation))
     return [row[1:] for row in sorted(found, key=lambda row: -row[0])]
 
 
