@@ -45,7 +45,9 @@ def test_outputs_are_compared_and_have_no_errors_warnings_or_machine_paths(path)
     notebook = nbformat.read(ROOT / path, as_version=4)
     code = [c for c in notebook.cells if c.cell_type == "code" and c.source.strip()]
     compared = sum(is_compared(cell, PATTERNS) for cell in code)
-    assert 10 * compared >= 3 * len(code), f"nbval compares only {compared} of {len(code)} code cells"
+    assert 10 * compared >= 3 * len(code), (
+        f"nbval compares only {compared} of {len(code)} code cells"
+    )
     assert output_problems(notebook) == []
 
 
