@@ -304,15 +304,16 @@ def _make_mark(session: Session, number: int, max_points: int, is_missing: bool)
 def unexpected_marks(original: Path, limits: SandboxLimits, isolated: bool = True) -> list[Mark]:
     """Grade the lab's solution, and return the marks of the exercises that it did not pass.
 
-    If the lab has no solution, grade the lab itself, whose exercises are not written.
+    If the lab has no solution, grade the lab itself, whose exercises are not written, or wrong if
+    students repair given code.
     """
-    solution = original.parent / "solutions" / original.name
-    expected = MarkStatus.PASSED if solution.is_file() else MarkStatus.NOT_WRITTEN
-    file = solution if solution.is_file() else original
+    file, expected = original.parent / "solutions" / original.name, {MarkStatus.PASSED}
+    if not file.is_file():
+        file, expected = original, {MarkStatus.NOT_WRITTEN, MarkStatus.WRONG}
     submission = Submission(str(file), str(file), nbformat.read(file, as_version=4))
     lab = nbformat.read(original, as_version=4)
     graded = grade_submission(lab, submission, limits, isolated)
-    return [mark for mark in graded.marks if mark.status is not expected]
+    return [mark for mark in graded.marks if mark.status not in expected]
 
 
 def check_machine(original: Path, limits: SandboxLimits, isolated: bool = True) -> None:

@@ -17,11 +17,11 @@ CLASS = ClassBuilder()
 
 
 def exits_and_drops_a_result():
-    notebook = CLASS.with_answer(6, "def to_numpy(X):\n    exit()")
-    wrong = (
-        "def move_all(tensors, device):\n    [t.to(device) for t in tensors]\n    return tensors"
-    )
-    next(c for c in notebook.cells if "def move_all" in c.source).source = wrong
+    notebook = CLASS.with_answer(6, "def keep_rows(results):\n    exit()")
+    cell = next(c for c in notebook.cells if "def move_all" in c.source)
+    right = "return [tensor.to(device) for tensor in tensors]"
+    assert right in cell.source
+    cell.source = cell.source.replace(right, "[t.to(device) for t in tensors]\n    return tensors")
     return notebook
 
 
@@ -91,5 +91,5 @@ def test_answers_get_the_expected_points(graded_course, student):
 def test_feedback_shows_the_hints(graded_course):
     file = graded_course[0] / "feedback" / "bob" / "lab" / f"{NAME}.html"
     page = file.read_text(encoding="utf-8")
-    assert "returns is on cpu" in page
+    assert "but a tensor is on cpu" in page
     assert "exits the program" in page
