@@ -628,6 +628,7 @@ def one_queue(batches):
     return (batch.to("cuda", non_blocking=True) for batch in batches)
 
 
+# %%
 def one_pass(net, feed):
     for batch in feed([torch.zeros(4096, 3, 32, 32).pin_memory() for _ in range(4)]):
         net(batch).sum().backward()

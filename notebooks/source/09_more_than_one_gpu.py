@@ -744,7 +744,6 @@ def plan(model, gpu, gpus, sequences, *, tensor=1, pipeline=1, micro=1, rounds=1
 llama_8b, llama_70b = (4096, 14336, 32, 8, 128256), (8192, 28672, 64, 8, 128256)
 llama_405b, neox = (16384, 53248, 128, 8, 128256), (6144, 16384, 64, 64, 50432)
 olmo_7b = (4096, 11008, 32, 32, 100352)
-large = {"tensor": 8, "pipeline": 16, "rounds": 8, "recompute": 0, "link": 450e9}
 models = {
     "GPT-NeoX 20B": (neox, 20.6e9, 44, 2048),
     "OLMo 7B": (olmo_7b, 7.3e9, 32, 4096),
@@ -752,6 +751,9 @@ models = {
     "Llama 3 70B": (llama_70b, 70.6e9, 80, 8192),
     "Llama 3 405B": (llama_405b, 405e9, 126, 8192),
 }
+
+# %%
+large = {"tensor": 8, "pipeline": 16, "rounds": 8, "recompute": 0, "link": 450e9}
 clusters = [  # GPUs, sequences per step, and the published MFU
     ("GPT-NeoX 20B", "A100 SXM 40GB", 96, 1536, {"tensor": 2, "pipeline": 4, "micro": 4}, 0.31),
     ("OLMo 7B", "H100 SXM", 8, 1024, {"micro": 2, "recompute": 0}, 0.475),

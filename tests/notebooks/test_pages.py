@@ -43,11 +43,17 @@ def test_page_is_accessible_and_its_links_work(path):
 @pytest.mark.parametrize("path", [*LESSONS, *SOLUTIONS])
 def test_outputs_are_compared_and_have_no_errors_warnings_or_machine_paths(path):
     notebook = nbformat.read(ROOT / path, as_version=4)
-    code = [c for c in notebook.cells if c.cell_type == "code" and c.source.strip()]
+    # The first cells, which set up the notebook and take parameters, never show anything.
+    silent = {"bootstrap", "parameters"}
+    code = [
+        c
+        for c in notebook.cells
+        if c.cell_type == "code"
+        and c.source.strip()
+        and silent.isdisjoint(c.metadata.get("tags", []))
+    ]
     compared = sum(is_compared(cell, PATTERNS) for cell in code)
-    assert 10 * compared >= 3 * len(code), (
-        f"nbval compares only {compared} of {len(code)} code cells"
-    )
+    assert 3 * compared >= len(code), f"nbval compares only {compared} of {len(code)} code cells"
     assert output_problems(notebook) == []
 
 

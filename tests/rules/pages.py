@@ -21,11 +21,11 @@ from course.authoring.stored_outputs import first_line
 from course.course_folder import CourseFolder
 
 # Lines of code that are not blank. The style guide recommends about 15 lines per cell.
-MAX_CELL_LINES = 20
+MAX_CELL_LINES = 18
 # An answer to an exercise may consist of several small functions.
 MAX_ANSWER_LINES = 34
 # The setup cell, which is collapsed, may be longer.
-MAX_SETUP_LINES = 54
+MAX_SETUP_LINES = 46
 
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
 _HEADINGS = [f"h{level}" for level in range(1, 7)]

@@ -16,9 +16,8 @@ ROOT = Path(__file__).parents[3]
 COURSE = open_course(ROOT)
 CODE = bootstrap(COURSE).source
 DOWNLOADED = f"{COURSE.repository.split('/')[-1]}-{COURSE.tag}"
-NETWORK, PATH, ARCHIVE = (
-    "Check the network connection", "Check this path", "Check that this is an archive of the course"
-)  # fmt: skip
+ADDRESS = "Check this address or path, and the network connection"
+ARCHIVE = "Check that this is an archive of the course"
 
 
 def run(folder, source, code=CODE, *, packages=True):
@@ -88,9 +87,9 @@ def test_downloads_published_copy_by_default(monkeypatch, empty_folder):
 @pytest.mark.parametrize(
     ("source", "reason", "advice"),
     [
-        ("http://127.0.0.1:1/main.zip", "refused", NETWORK),
-        ("{folder}/missing.zip", "No such file", PATH),
-        ("file://{folder}/missing.zip", "No such file", PATH),
+        ("http://127.0.0.1:1/main.zip", "refused", ADDRESS),
+        ("{folder}/missing.zip", "No such file", ADDRESS),
+        ("file://{folder}/missing.zip", "No such file", ADDRESS),
         ("{folder}/incomplete.zip", "not a zip file", ARCHIVE),
         ("{folder}/incomplete.tar.gz", "EOFError", ARCHIVE),
         ("{folder}/login.html", "not a zip file", ARCHIVE),
