@@ -48,10 +48,12 @@ class CourseTranslation:
 
     @property
     def pages(self) -> frozenset[str]:
-        """The English paths of all notebooks and pages that exist in this language."""
+        """The English paths of the notebooks, pages and pictures that exist in this language."""
         notebooks = (name for name in self.catalogs if "/" in name and self.is_published(name))
         pages = ("index.md", *PAGES) if self.is_published("pages") else ()
-        return frozenset([*(f"{name}.ipynb" for name in notebooks), *pages])
+        pictures = (self.course.root / "docs" / self.language).glob("*.png")
+        pictures = [f"docs/{picture.name}" for picture in pictures]
+        return frozenset([*(f"{name}.ipynb" for name in notebooks), *pages, *pictures])
 
     def translator(self, document: str) -> Translator:
         """Return the translator for the notebook or the pages of a document."""
