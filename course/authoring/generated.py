@@ -178,7 +178,8 @@ def start_page(course: CourseFolder, translator: Translator | None = None) -> st
 def _language_links(course: CourseFolder, translator: Translator) -> str:
     """Return a line with links to the start page in other languages, if there are any."""
     if translator.language != ENGLISH:
-        return "\n[English](../../index.md)\n"
+        code = translator.translate("Code and its comments are in English in every language.")
+        return f"\n[English](../../index.md) · {code}\n"
     pages = sorted((course.root / "docs").glob("[a-z][a-z]/index.md"))
     codes = [page.parent.name for page in pages]
     links = " · ".join(f"[{language_name(code)}](docs/{code}/index.md)" for code in codes)

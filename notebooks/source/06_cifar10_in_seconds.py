@@ -156,7 +156,7 @@ train_images.shape, train_images.dtype
 # are pixels up and to the left.
 
 # %%
-few = torch.tensor([35_007] * 6, device=device)
+few = torch.tensor([35_007 % len(train_images)] * 6, device=device)
 mirrored = torch.tensor([False, True] * 3, device=device)
 shifts = torch.tensor([[0, 0], [0, 0], [2, 2], [2, 2], [-6, 0], [-6, 0]], device=device)
 size = 32
