@@ -399,7 +399,8 @@ with expect_error():
 
 # %% [markdown]
 # The other way around is one of the two most common *exceptions*: a CPU index in square brackets,
-# and a CPU tensor *without dimensions* in arithmetic. torch copies both to the GPU, every time.
+# and a CPU tensor *without dimensions* in arithmetic. torch copies the index to the GPU, every
+# time; it passes the single number to the kernel without a copy.
 
 # %%
 x * torch.tensor(2.0), x[torch.tensor([2, 0])]
