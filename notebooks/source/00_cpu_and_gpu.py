@@ -334,8 +334,9 @@ costs = {
 #
 # A CPU runs any program, as a **multilayer perceptron** (MLP) with enough hidden units can
 # approximate any continuous function on a closed, bounded region. A GPU is made for many equal
-# computations, as a **convolutional network** (CNN) is for images: its windows share weights. The
-# parameters of a layer of each, from a 32 x 32 color image to 6 maps of 28 x 28:
+# computations, as a **convolutional network** (CNN) is for images: it uses the same weights at
+# every position. The parameters of a layer of each, from a 32 x 32 color image to 6 channels of 28
+# x 28:
 
 # %%
 # On the device "meta", layers have shapes and no numbers, which is enough to count.
@@ -563,8 +564,7 @@ hardware.draw_cubes(
 # - **2004**: Oh and Jung write a network's matrix products as graphics operations: 20 times faster
 #   than on a CPU.
 # - **2007**: NVIDIA releases **CUDA** (Compute Unified Device Architecture): a compiler, libraries
-#   and tools, later with wrappers for Python, Fortran, Julia and others. PyTorch calls CUDA for
-#   you.
+#   and tools, later with wrappers for Python, Julia and others. PyTorch calls CUDA for you.
 # - **2009**: Raina, Madhavan and Ng train deep belief networks **up to 70 times faster** than on a
 #   dual-core CPU.
 # - **2010**: Lee and others optimize the programs for both: the GPU is 2.5 times faster on average.
