@@ -198,7 +198,7 @@ X, X.device, X.is_cuda
 # %% [markdown]
 # When printed, a tensor on the GPU shows its device, and one on the CPU does not. Functions that
 # create a tensor accept `device=`. `zeros_like(X)` and `X.new_tensor(numbers)` create a tensor on
-# the device of `X`:
+# the device of `X` (`new_tensor` copies the numbers there):
 
 # %%
 tensors = [
