@@ -224,7 +224,7 @@ with expect_error():
 # %% [markdown]
 # ## The data was not moved (4 minutes)
 #
-# There are five cases: data, network, loss, tensors of your own, NumPy. Case 1 is the most common.
+# There are five cases: data, network, loss, tensors of your own, NumPy. This is case 1.
 
 # %%
 net = nn.Linear(3, 2).to(device)
