@@ -78,8 +78,8 @@ device = lesson.start(seed=seed)
 # A network mostly multiplies matrices. Here is one product, of 6 billion multiplications and as
 # many additions: in plain Python, with torch on your CPU, and on two GPUs. Two times are measured
 # now: torch's, and Python's for one of the 3.3 million cells of the result, multiplied by their
-# number. Those of the T4, which Colab lends, and of the larger A100 are *published* (NeuSight,
-# 2025).
+# number. Those of the T4, which Colab lends, and of the larger A100 are *published*
+# (NeuSight, 2025).
 #
 # A GPU lets Python continue at once, so the stopwatch must `synchronize`: wait until the GPU has
 # finished. The *fastest* of three runs counts, because other programs only add time.
@@ -335,8 +335,8 @@ costs = {
 # A CPU runs any program, as a **multilayer perceptron** (MLP) with enough hidden units can
 # approximate any continuous function on a closed, bounded region. A GPU is made for many equal
 # computations, as a **convolutional network** (CNN) is for images: it uses the same weights at
-# every position. The parameters of a layer of each, from a 32 x 32 color image to 6 channels of 28
-# x 28:
+# every position. The parameters of a layer of each, from a 32 x 32 color image to 6 channels of
+# 28 x 28:
 
 # %%
 # On the device "meta", layers have shapes and no numbers, which is enough to count.
@@ -776,9 +776,9 @@ hardware.plot_speeds(
 # 8,100 / 320 = 25 operations per byte, memory is the limit.
 #
 # **Think first:** with 4 bytes per number, predict the operations per byte of ReLU; of LayerNorm,
-# which normalizes each row (about 8 operations per number); of a convolution of 17 images of 35 x
-# 35 pixels from 51 to 293 channels with 3 x 3 weights; and of the product in the race. Which are
-# limited by memory?
+# which normalizes each row (about 8 operations per number); of a convolution of 17 images of
+# 35 x 35 pixels from 51 to 293 channels with 3 x 3 weights; and of the product in the race. Which
+# are limited by memory?
 #
 # <details><summary>Answer</summary>
 #

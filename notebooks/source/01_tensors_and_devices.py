@@ -848,8 +848,8 @@ for name, result in modelled.items():
     print(f"the GPU works for {1e3 * result.gpu_seconds:.3f} ms; limit: {result.limit}")
 
 # %% [markdown]
-# One launch per row, at 58 microseconds each: the published measurements were made with CPUs of
-# 2018. A fast CPU takes 10 to 20. The GPU waits for the CPU. If you have a GPU, measure it:
+# One launch per row, at 58 microseconds each: the published measurements were made with CPUs
+# of 2018. A fast CPU takes 10 to 20. The GPU waits for the CPU. If you have a GPU, measure it:
 
 
 # %% tags=["nbval-ignore-output"]
