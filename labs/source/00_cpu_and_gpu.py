@@ -63,8 +63,8 @@ INSTRUCTION_SET
 # **without any jump**: the only instruction of the category *control flow* is HALT. `x` and `y` are
 # numbers in memory. `x` has at most 32 bits and does not change.
 #
-# A register has 64 bits, and the first one is 1 for a negative number. `SHR` moves all bits to the
-# right and fills up with copies of that first bit: -3 shifted by 1 is -2.
+# A register has 64 bits, and the highest one, on the left, is 1 for a negative number. `SHR` moves
+# all bits to the right and fills up with copies of that highest bit: -3 shifted by 1 is -2.
 
 
 # %% exercise=1

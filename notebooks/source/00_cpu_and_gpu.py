@@ -76,9 +76,10 @@ device = lesson.start(seed=seed)
 # ## A race (4 minutes)
 #
 # A network mostly multiplies matrices. Here is one product, of 6 billion multiplications and as
-# many additions: in plain Python, with torch on your CPU, and on two GPUs. The CPU's time is
-# measured now; Python's is that of one of the 3.3 million cells of the result, times their number.
-# Those of the T4, which Colab lends, and of the larger A100 are *published* (NeuSight, 2025).
+# many additions: in plain Python, with torch on your CPU, and on two GPUs. Two times are measured
+# now: torch's, and Python's for one of the 3.3 million cells of the result, multiplied by their
+# number. Those of the T4, which Colab lends, and of the larger A100 are *published*
+# (NeuSight, 2025).
 #
 # A GPU lets Python continue at once, so the stopwatch must `synchronize`: wait until the GPU has
 # finished. The *fastest* of three runs counts, because other programs only add time.
@@ -333,8 +334,9 @@ costs = {
 #
 # A CPU runs any program, as a **multilayer perceptron** (MLP) with enough hidden units can
 # approximate any continuous function on a closed, bounded region. A GPU is made for many equal
-# computations, as a **convolutional network** (CNN) is for images: its windows share weights. The
-# parameters of a layer of each, from a 32 x 32 color image to 6 maps of 28 x 28:
+# computations, as a **convolutional network** (CNN) is for images: it uses the same weights at
+# every position. The parameters of a layer of each, from a 32 x 32 color image to 6 channels of
+# 28 x 28:
 
 # %%
 # On the device "meta", layers have shapes and no numbers, which is enough to count.
@@ -486,9 +488,9 @@ hardware.plot_times(
 # Registers, 256 KiB per SM, need no access. The threads of a block exchange numbers in **shared
 # memory**; a **cache** keeps what was used last.
 #
-# The next cell simulates one control unit. Each warp runs the loop above for eight numbers per
-# lane. Every access to memory takes 296 cycles, and in each cycle, the first warp that is not
-# waiting executes one instruction.
+# The next cell simulates one control unit. Each warp runs `relu_all` for eight numbers per lane.
+# Every access to memory takes 296 cycles, and in each cycle, the first warp that is not waiting
+# executes one instruction.
 
 
 # %%
@@ -559,9 +561,10 @@ hardware.draw_cubes(
 #
 # - **2002**: ATI's Radeon 9700 computes in **floating point**. Mark Harris starts a web page about
 #   **GPGPU**, *general-purpose computation on GPUs*.
-# - **2004**: Oh and Jung write a network's matrix products as graphics operations: 20 times faster.
+# - **2004**: Oh and Jung write a network's matrix products as graphics operations: 20 times faster
+#   than on a CPU.
 # - **2007**: NVIDIA releases **CUDA** (Compute Unified Device Architecture): a compiler, libraries
-#   and tools, with wrappers for Python, Fortran, Julia and others. PyTorch calls CUDA for you.
+#   and tools, later with wrappers for Python, Julia and others. PyTorch calls CUDA for you.
 # - **2009**: Raina, Madhavan and Ng train deep belief networks **up to 70 times faster** than on a
 #   dual-core CPU.
 # - **2010**: Lee and others optimize the programs for both: the GPU is 2.5 times faster on average.
@@ -772,9 +775,10 @@ hardware.plot_speeds(
 # its speed is at most the *smaller* of 8,100 and 320 times the intensity: the **roofline**. Below
 # 8,100 / 320 = 25 operations per byte, memory is the limit.
 #
-# **Think first:** with 4 bytes per number, predict the operations per byte of ReLU; of LayerNorm
-# (about 8 operations per number); of a convolution of 17 images of 35 x 35 pixels from 51 to 293
-# channels with 3 x 3 weights; and of the product in the race. Which are limited by memory?
+# **Think first:** with 4 bytes per number, predict the operations per byte of ReLU; of LayerNorm,
+# which normalizes each row (about 8 operations per number); of a convolution of 17 images of
+# 35 x 35 pixels from 51 to 293 channels with 3 x 3 weights; and of the product in the race. Which
+# are limited by memory?
 #
 # <details><summary>Answer</summary>
 #
@@ -835,9 +839,10 @@ title = "Memory limits ReLU and LayerNorm, arithmetic the other two"
 hardware.plot_speeds(roofs, points=points, title=title, xlabel="operations per byte")
 
 # %% [markdown]
-# The CPU's roof is drawn through its best measurements, because its data sheet is unknown here. A
-# dot far below its roof is limited by something else: the time to start the work, or other
-# programs. **To be fast, do more operations per byte that you move.**
+# The CPU's roof is drawn through its best measurements. A dot far below its roof is limited by
+# something else: starting the work, allocating memory for the result, code that leaves lanes idle,
+# the card's power limit, or other programs. **To be fast, do more operations per byte that you
+# move.**
 
 # %% tags=["nbval-ignore-output"]
 lesson.report(bandwidth=round(bandwidth, 1), product_speed=round(peak, 1))

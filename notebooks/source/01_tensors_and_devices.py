@@ -56,9 +56,9 @@ seed: int = 0  # seed of the random numbers
 device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
-# **Two programs add up the same 64,000 numbers on the same GPU. One takes a thousand times longer.
-# Which line is to blame?** The last section of this lesson shows them. To find such lines, you need
-# to know where a tensor is, what moves it, and when the CPU waits.
+# **Two programs add up the same 64,000 numbers on the same GPU. In a model of a T4, one takes a
+# thousand times longer. Which line is to blame?** The last section of this lesson shows them. To
+# find such lines, you need to know where a tensor is, what moves it, and when the CPU waits.
 #
 # Without a GPU, you use a simulated one: it raises CUDA's errors about devices, while the CPU does
 # the arithmetic. Times of a T4 are then *published*, or *modelled* from published measurements
@@ -198,7 +198,7 @@ X, X.device, X.is_cuda
 # %% [markdown]
 # When printed, a tensor on the GPU shows its device, and one on the CPU does not. Functions that
 # create a tensor accept `device=`. `zeros_like(X)` and `X.new_tensor(numbers)` create a tensor on
-# the device of `X`:
+# the device of `X` (`new_tensor` copies the numbers there):
 
 # %%
 tensors = [
@@ -233,7 +233,7 @@ y.device, Y.device, torch.arange(3).device
 # %% [markdown]
 # To avoid a transfer, create a tensor where it is needed, instead of on the CPU.
 #
-# **Think first:** `X` is on `cuda:0`. Where are `X + 1`, the view `X[0]`, the single number
+# **Think first:** `X` is on `cuda:0`. Where are `X + 1`, the row `X[0]`, the single number
 # `X.sum()`, and the shape `X.shape`?
 #
 # <details><summary>Answer</summary>
@@ -413,10 +413,10 @@ X + Z.to(X.device)
 # - `with torch.cuda.device(1):` makes GPU 1 the current GPU in a block, so that `cuda` without an
 #   index means GPU 1. Unlike in `with torch.device("cuda:1"):`, tensors created without `device=`
 #   are on the CPU.
-# - `CUDA_VISIBLE_DEVICES=1 python train.py` (in the shells of Linux and macOS) shows the program
-#   only GPU 1, which it then calls `cuda:0`. On a shared machine, use this: your program cannot use
-#   other people's GPUs by accident. With GPUs of different models, also set
-#   `CUDA_DEVICE_ORDER=PCI_BUS_ID`, so that the numbers are those of `nvidia-smi`.
+# - `CUDA_VISIBLE_DEVICES=1 python train.py` (in a Linux shell) shows the program only GPU 1, which
+#   it then calls `cuda:0`. On a shared machine, use this: your program cannot use other people's
+#   GPUs by accident. With GPUs of different models, also set `CUDA_DEVICE_ORDER=PCI_BUS_ID`, so
+#   that the numbers are those of `nvidia-smi`.
 
 # %% [markdown]
 # ## How much memory a tensor takes (7 minutes)
@@ -811,7 +811,7 @@ figures.plot_timelines(modelled, title="Modelled for a T4: without waits, the GP
 # %% [markdown]
 # ### Many small operations
 #
-# A kernel launch takes the CPU several microseconds, however small the tensor is. The two programs
+# Each operation takes the CPU some time to launch, however small the tensor is. The two programs
 # from the beginning have the same result:
 
 
@@ -848,8 +848,8 @@ for name, result in modelled.items():
     print(f"the GPU works for {1e3 * result.gpu_seconds:.3f} ms; limit: {result.limit}")
 
 # %% [markdown]
-# One launch per row, at 58 microseconds each on the computers of the published measurements. The
-# GPU waits for the CPU. If you have a GPU, measure it:
+# One launch per row, at 58 microseconds each: the published measurements were made with CPUs
+# of 2018. A fast CPU takes 10 to 20. The GPU waits for the CPU. If you have a GPU, measure it:
 
 
 # %% tags=["nbval-ignore-output"]

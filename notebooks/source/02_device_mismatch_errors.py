@@ -224,7 +224,7 @@ with expect_error():
 # %% [markdown]
 # ## The data was not moved (4 minutes)
 #
-# There are five cases: data, network, loss, tensors of your own, NumPy. Case 1 is the most common.
+# There are five cases: data, network, loss, tensors of your own, NumPy. This is case 1.
 
 # %%
 net = nn.Linear(3, 2).to(device)
@@ -399,7 +399,8 @@ with expect_error():
 
 # %% [markdown]
 # The other way around is one of the two most common *exceptions*: a CPU index in square brackets,
-# and a CPU tensor *without dimensions* in arithmetic. torch copies both to the GPU, every time.
+# and a CPU tensor *without dimensions* in arithmetic. torch copies the index to the GPU, every
+# time; it passes the single number to the kernel without a copy.
 
 # %%
 x * torch.tensor(2.0), x[torch.tensor([2, 0])]

@@ -537,9 +537,10 @@ stored.device, stored.linear.weight.device
 #
 # `LeNet().to(device)` creates the network in the CPU's memory, initializes it there, and copies it.
 # On the GPU, this needs no more memory than the network itself. For a very large network, the
-# memory of the CPU and the time of the copy can matter; then create it on the GPU. Each of torch's
-# layers accepts `device=`, and a `with` block sets the default device for everything in it. Its
-# initial weights then differ for the same seed, because the GPU draws other random numbers.
+# memory of the CPU and the time of the copy can matter; then create it on the GPU. All of torch's
+# layers with parameters accept `device=`, and a `with` block sets the default device for everything
+# in it. The initial weights then differ for the same seed, because the GPU draws other random
+# numbers.
 
 # %%
 with torch.device(device):

@@ -30,9 +30,8 @@
 # ---
 
 # %% [markdown]
-# **A T4 does up to 8.1 x 10^12 operations per second, your CPU a small fraction of that. How much
-# faster is a training step if you change three lines?** Guess now: the answer surprises most
-# people.
+# **By its data sheet, a T4 does up to 8.1 x 10^12 operations per second, your CPU a small fraction
+# of that. How much faster is a training step if you change three lines?** Write down your guess.
 #
 # ## Set up
 
