@@ -53,6 +53,7 @@ from helpers.devices import describe_device
 from helpers.loaders import ResidentLoader, normalize
 from helpers.networks import ClassicNet, ScaledClassicNet
 from helpers.plots import speed as plots
+from helpers.plots.devices import plot_timelines
 from helpers.plots.speedups import plot_speedups
 from helpers.plots.style import show
 from helpers.speedups import CLASSIC, Speedup, SpeedupStudy, time_to_accuracy
@@ -726,7 +727,34 @@ print(accuracies.origin, *time_to_accuracy(accuracies, times_per_image), sep="\n
 # **Loss on the device.** The classic script calls `loss.item()` in each step, which waits until the
 # GPU has finished the step; meanwhile, the CPU launches nothing. Instead, add up the losses in a
 # tensor on the device, and read it once per epoch. On a CPU, there is nothing to wait for.
-#
+
+
+# %%
+def three_steps(net, at, read):
+    images, labels = torch.zeros(512, 3, 32, 32, device=at), torch.zeros(512, dtype=int, device=at)
+    optimizer, total = torch.optim.SGD(net.parameters(), lr=0.001), 0
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(images.to("cuda")), labels.to("cuda"))
+        loss.backward()
+        optimizer.step()
+        total += loss.item() if read else loss.detach()
+    torch.cuda.synchronize()
+
+
+# %%
+variants = {
+    "classic script": ("cpu", True),
+    "resident data": ("cuda", True),
+    "loss on device": ("cuda", False),
+}
+modelled = {
+    name: simulated_cuda.estimate(three_steps, ClassicNet(), at, read, gpu="T4")
+    for name, (at, read) in variants.items()
+}
+plot_timelines(modelled, title="Modelled for a T4: each change removes waits of the CPU")
+
+# %% [markdown]
 # **`channels_last`** keeps the channels of a pixel next to each other in memory, which many
 # convolution kernels prefer. The shape stays, but the *strides* change: how far apart in memory the
 # neighbors along each dimension are.
