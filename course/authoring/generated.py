@@ -22,7 +22,7 @@ def lesson_header(course: CourseFolder, source: Source, translator: Translator) 
     time = translate("About {minutes} minutes.", minutes=header.minutes)
     badge = _badge(course, f"notebooks/{source.name}.ipynb")
     objectives = translate("After this lesson, you can")
-    return _header(translator, header, "", f"{time} {badge}", objectives)
+    return _header(translator, header, translate(header.title), f"{time} {badge}", objectives)
 
 
 def lab_header(
@@ -39,7 +39,9 @@ def lab_header(
     `root` is the path from the notebook to the folder of the course.
     """
     translate, header, points = translator.translate, source.header, exercise_points(source)
-    kind = translate("Lab with answers") if answers else translate("Lab")
+    title = translate("Lab: {title}", title=translate(header.title))
+    if answers:
+        title = translate("Lab with answers: {title}", title=translate(header.title))
     time = translate(
         "About {minutes} minutes, {exercises} exercises, {points} points.",
         minutes=header.minutes,
@@ -59,28 +61,28 @@ def lab_header(
         "its own inputs. If a check fails, it shows a hint; run it again for the next hint. "
         "You can try as often as you like: the points stay the same."
     )
-    parts = _header(translator, header, f"{kind}: ", f"{time} {badge}", objectives, links)
+    parts = _header(translator, header, title, f"{time} {badge}", objectives, links)
     return [*parts, instructions]
 
 
 def _header(
     translator: Translator,
     header: Header,
-    kind: str,
+    title: str,
     time: str,
     objectives: str,
     links: Iterable[str] = (),
 ) -> list[str]:
     parts = [
-        f"# {kind}{translator.translate(header.title)}",
+        f"# {title}",
         translator.translate(header.promise),
         time,
         f"**{objectives}**",
         _bullets(map(translator.translate, header.objectives)),
     ]
-    title = translator.translate("Before you start, you need")
     entries = [*links, *map(translator.translate, header.prerequisites)]
-    return [*parts, f"**{title}**", _bullets(entries)] if entries else parts
+    needs = f"**{translator.translate('What you need')}**"
+    return [*parts, needs, _bullets(entries)] if entries else parts
 
 
 def lab_footer(

@@ -51,9 +51,8 @@ class CourseTranslation:
         """The English paths of the notebooks, pages and pictures that exist in this language."""
         notebooks = (name for name in self.catalogs if "/" in name and self.is_published(name))
         pages = ("index.md", *PAGES) if self.is_published("pages") else ()
-        pictures = (self.course.root / "docs" / self.language).glob("*.png")
-        pictures = [f"docs/{picture.name}" for picture in pictures]
-        return frozenset([*(f"{name}.ipynb" for name in notebooks), *pages, *pictures])
+        pictures = self.course.root.glob(f"docs/{self.language}/*.png")
+        return frozenset([*(f"{name}.ipynb" for name in notebooks), *pages, *(f"docs/{p.name}" for p in pictures)])
 
     def translator(self, document: str) -> Translator:
         """Return the translator for the notebook or the pages of a document."""

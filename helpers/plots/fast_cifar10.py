@@ -90,6 +90,6 @@ def plot_ablation(record: Record) -> Figure:
     axis.legend(fontsize=8, loc="lower left")
     runs, largest = min(map(len, changes.values())), techniques[0]
     loss = -medians[largest]
-    title = f"Largest loss: without {largest}, {loss:.1f} points ({runs} runs per technique)"
+    title = f"Largest drop: without {largest}, {loss:.1f} points ({runs} runs per technique)"
     axis.set_title(f"{title}\n{record.origin}", fontsize=10)
     return figure

@@ -74,7 +74,7 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 torch.device("cpu"), torch.device("cuda"), torch.device("cuda:1"), torch.device("cuda", 1)
 
 # %% [markdown]
-# The last two name the same device. It has two parts:
+# The last two name the same device. A device has two parts:
 
 # %%
 second_gpu = torch.device("cuda:1")

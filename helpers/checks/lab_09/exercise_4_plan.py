@@ -41,7 +41,7 @@ mistakes = {
 hints = """
 not-a-pair: `plan` returns {found}, but it should return two numbers: memory and bytes sent.
     -> Return two values, separated by a comma.
-wrong-memory: For {method}, {parameters} parameters and {gpus} GPUs, memory is {exact}, not {found}.
+wrong-memory: For {method}, {parameters} parameters and {gpus} GPUs, memory is {exact} bytes, not {found}.
     -> Weights 2, gradients 2, Adam's state 12 bytes per parameter. Which of them are divided among
     the GPUs? The result is for one GPU.
 wrong-bytes: For {method}, {parameters} parameters and {gpus} GPUs, {exact} bytes are sent; you

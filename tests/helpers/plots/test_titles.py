@@ -85,7 +85,7 @@ FIGURES = {
     "Changes that help: 1 of 3; training with them is 2.0 times as fast\na machine": lambda: (
         plot_speedups(CUMULATIVE, where="a machine")
     ),
-    "Largest loss: without salt, 10.0 points (1 runs per technique)\nmade-up GPU": lambda: (
+    "Largest drop: without salt, 10.0 points (1 runs per technique)\nmade-up GPU": lambda: (
         fast_cifar10.plot_ablation(record(baseline="all", rows=ROWS))
     ),
     "One step, 2 operations: operations keep the CPU busy for 60% of the time": lambda: (
