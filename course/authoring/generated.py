@@ -93,12 +93,11 @@ def lab_footer(
     save = translate("Save the notebook: the boxes above show your results.")
     footer = [f"## {translate('What to do next')}", save]
     if lesson is not None:
-        footer.append(
-            translate(
-                "If a check keeps failing, go back to {lesson}: the third hint names the section.",
-                lesson=_lesson_link(lesson, f"{root}/notebooks/", translator),
-            )
+        help_text = translate(
+            "If a check keeps failing, go back to {lesson}: the third hint names the section.",
+            lesson=_lesson_link(lesson, f"{root}/notebooks/", translator),
         )
+        footer.append(help_text)
     return footer + _credits(source, translator)
 
 
@@ -120,9 +119,9 @@ def lesson_footer(
         step = translate("Continue: {lesson} ({colab}).", lesson=link, colab=colab)
         steps.append(f"{step} {translator.title(document, next_lesson.header.promise)}")
     else:
-        steps.append(
+        steps += [
             translate("This is the last lesson. Apply what you have learned to your own network.")
-        )
+        ]
     site = f"https://github.com/{course.repository}"
     part = translate(
         "Part of {course}; text and code under the {license}.",

@@ -49,10 +49,11 @@ class CourseTranslation:
     @property
     def pages(self) -> frozenset[str]:
         """The English paths of the notebooks, pages and pictures that exist in this language."""
-        notebooks = (name for name in self.catalogs if "/" in name and self.is_published(name))
+        names = [name for name in self.catalogs if "/" in name and self.is_published(name)]
         pages = ("index.md", *PAGES) if self.is_published("pages") else ()
         pictures = self.course.root.glob(f"docs/{self.language}/*.png")
-        return frozenset([*(f"{name}.ipynb" for name in notebooks), *pages, *(f"docs/{p.name}" for p in pictures)])
+        files = [*(f"{name}.ipynb" for name in names), *(f"docs/{p.name}" for p in pictures)]
+        return frozenset([*files, *pages])
 
     def translator(self, document: str) -> Translator:
         """Return the translator for the notebook or the pages of a document."""
