@@ -41,10 +41,10 @@ mistakes = {
 hints = """
 not-a-pair: `plan` returns {found}, but it should return two numbers: memory and bytes sent.
     -> Return two values, separated by a comma.
-wrong-memory: For {method}, {parameters} parameters and {gpus} GPUs, memory is {exact} bytes, not {found}.
+wrong-memory: {method} with {parameters} parameters on {gpus} GPUs takes {exact} bytes, not {found}.
     -> Weights 2, gradients 2, Adam's state 12 bytes per parameter. Which of them are divided among
     the GPUs? The result is for one GPU.
 wrong-bytes: For {method}, {parameters} parameters and {gpus} GPUs, {exact} bytes are sent; you
     count {found}.
-    -> How many passes are in the table, if an all-reduce is two? What does a GPU send in one pass?
+    -> An all-reduce is two passes around the ring. How many has {method}? What is sent in one?
 """
