@@ -606,8 +606,9 @@ show(
 #
 # If the data does not fit on the device, every batch has to be copied. Then:
 #
-# - keep the workers, with `persistent_workers=True` for the next epoch; `prefetch_factor` is the
-#   number of batches that each prepares ahead (2 by default);
+# - use workers, as many as there are free CPU cores (`num_workers` is 0 by default), and keep them
+#   for the next epoch with `persistent_workers=True`; `prefetch_factor` is the number of batches
+#   that each prepares ahead (2 by default);
 # - each worker seeds `torch`, `random` and `np.random` differently. But it gets a copy of the
 #   dataset: from a `np.random.default_rng(0)` in it, all workers draw the same numbers;
 # - decode the image files once, before training; copy bytes, and convert them to floats on the

@@ -653,7 +653,8 @@ show(
 # ## Plan a large run (6 minutes)
 #
 # A model and a cluster go in; memory, time and MFU come out. Start with a layer as in Llama, its
-# heads and its feed-forward part divided among `share` GPUs:
+# heads and its feed-forward part divided among `share` GPUs (several heads share one of `kv_heads`
+# keys and values):
 
 
 # %%
