@@ -21,6 +21,8 @@ collect("wrong-sum", "not_normalized", (" / total", ""))
 collect("wrong-result", "last_block_twice", ("x - largest) / total", "x - x) / columns"))
 collect("overflow", "no_maximum", ("x - new", "x"), ("x - largest", "x"), (FACTOR, "total"))
 collect("overflow", "maximum_starts_at_0", ('largest = -float("inf")', "largest = 0.0"))
+NEW = "tl.maximum(largest, tl.max(x))"
+collect("overflow", "maximum_of_the_first_block", (NEW, "largest if start else tl.max(x)"))
 collect("whole-row", "one_block_per_row", ("BLOCK=16", "BLOCK=64"), (f"{LOAD}\n", "x\n"))
 collect("too-many-bytes", "reads_three_times", ("tl.exp(x - largest)", f"tl.exp({LOAD} - largest)"))
 
