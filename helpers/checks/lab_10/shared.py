@@ -11,7 +11,7 @@ def collect(call, case, answer):
     given = [*case.values()][: [*case].index("device")]
     arguments = [x.make() if isinstance(x, PlainTensor) else x for x in given]
     # Elements that a mask excludes are infinite, and `torch.empty` does not return zeros.
-    with kernels.recording("reversed", float("inf"), max_programs=500) as launches:
+    with kernels.recording("reversed", case.get("fill", float("inf")), 500) as launches:
         torch.set_deterministic_debug_mode("warn")
         facts = call(answer, *arguments)
     facts.arguments = plain(dict(zip(case, arguments, strict=False)))

@@ -27,6 +27,7 @@ collect("outside", "all_bins", (f", {MASK}", ""))
 collect("undefined", "starts_with_any_number", ("torch.zeros", "torch.empty"))
 collect("not-covered", "last_bin_missing", ("number < bins", "number < bins - 1"))
 collect("wrong-result", "padding_is_a_number", ("other=-1", "other=0"))
+collect("wrong-result", "no_other", (", other=-1", ""))
 collect("wrong-result", "last_values_missing", ("i < n", "i < n - 1"))
 AGAIN = f"for _ in range(20): tl.load(values_ptr + i, mask=i < n)\n    {ADD}"
 collect("too-many-bytes", "reads_20_times", (ADD, AGAIN))
