@@ -309,10 +309,11 @@ show(
 )
 
 # %% [markdown]
-# In the rising part, twice the images take about twice the time; there the V100 is about three
-# times as fast as the T4, and mixed precision, at a batch of 256, 2.8 times as fast as fp32 on the
-# T4 and 2.5 times on the V100. **A network with small
-# layers and small batches is in the flat part**, where a faster GPU does not help.
+# In the rising part, twice the images take about twice the time. There the V100 is about three
+# times as fast as the T4, more than the peaks promise: a T4, limited to 70 W, cannot run all of
+# its units at full speed. At a batch of 256, mixed precision is 2.8 times as fast as fp32 on the T4
+# and 2.5 times on the V100. **A network with small layers and small batches is in the flat part**,
+# where a faster GPU does not help.
 #
 # ## Wider and deeper networks (6 minutes)
 #
@@ -378,13 +379,16 @@ show(
 #
 # | limit | how you recognize it | what helps |
 # |---|---|---|
-# | **launches** | launching takes longer than running | larger batches, fused kernels |
+# | **launches** | launches take longer than kernels | larger batches, fused kernels, CUDA graphs |
 # | **memory** | bytes per second are near the bandwidth | fewer bits per number, fused kernels |
 # | **compute** | operations per second are near the peak | tensor cores, less arithmetic |
 # | **copies** | the GPU waits for images from the CPU | pinned memory, fewer bytes, workers |
+# | **waits** | the CPU often waits for a result, and launches nothing | read it less often |
 #
 # The operations per second of products and convolutions, divided by the peak of the data sheet, are
-# the *model FLOP utilization* (MFU). Large language models train with an MFU of 30 to 60 %.
+# the *model FLOP utilization* (MFU). Published training runs of large language models reach 30 to
+# 60 % ([lesson 09](09_more_than_one_gpu.ipynb)). CUDA graphs are in [lesson
+# 08](08_mixed_precision_and_profiling.ipynb).
 #
 # **Think first:** take the second convolution and the first linear layer of the classic network,
 # and LayerNorm and GELU, two operations of transformers, on a T4. What limits each with 4 images,
@@ -460,8 +464,10 @@ show(
 )
 
 # %% [markdown]
-# On your own GPU, the same question has the same answers: time the step at two batch sizes. If the
-# times are equal, launches are the limit. If not, compare the MFU with the table.
+# On your own GPU, the same question has the same answers. Time your loop, and then feed the same
+# batch, already on the GPU, in every step: if that is faster, the input pipeline is the limit. Then
+# time the step at two batch sizes: if the times are equal, launches are the limit, or waits. If
+# not, compare the MFU with the table.
 #
 # ## Where a step's time goes (8 minutes)
 #
@@ -600,8 +606,9 @@ show(
 #
 # If the data does not fit on the device, every batch has to be copied. Then:
 #
-# - keep the workers, with `persistent_workers=True` for the next epoch; `prefetch_factor` is the
-#   number of batches that each prepares ahead (2 by default);
+# - use workers, as many as there are free CPU cores (`num_workers` is 0 by default), and keep them
+#   for the next epoch with `persistent_workers=True`; `prefetch_factor` is the number of batches
+#   that each prepares ahead (2 by default);
 # - each worker seeds `torch`, `random` and `np.random` differently. But it gets a copy of the
 #   dataset: from a `np.random.default_rng(0)` in it, all workers draw the same numbers;
 # - decode the image files once, before training; copy bytes, and convert them to floats on the
@@ -726,7 +733,9 @@ print(accuracies.origin, *time_to_accuracy(accuracies, times_per_image), sep="\n
 #
 # **Loss on the device.** The classic script calls `loss.item()` in each step, which waits until the
 # GPU has finished the step; meanwhile, the CPU launches nothing. Instead, add up the losses in a
-# tensor on the device, and read it once per epoch. On a CPU, there is nothing to wait for.
+# tensor on the device, and read it once per epoch. On a CPU, there is nothing to wait for. Here are
+# three steps, all with 512 images per batch. The classic script waits for each copy and for each
+# loss, and with resident data, only for the losses:
 
 
 # %%
@@ -855,7 +864,7 @@ lesson.report(
 # - Warm up, wait for the device, repeat, alternate. A difference within the spread is not a
 #   difference.
 # - A GPU wins when there is enough to do at once: large batches, wide layers.
-# - Launches, memory, compute or copies: find the limit before you choose a remedy.
+# - Launches, memory, compute, copies or waits: find the limit before you choose a remedy.
 # - Find out where the time goes first. The effect of a change depends on the changes before it.
 # - A larger batch needs a larger learning rate, and still makes fewer updates: compare time to
 #   accuracy, not images per second.

@@ -576,8 +576,11 @@ for name, cost in modelled["per_step"].items():
 
 # %% [markdown]
 # The two recipes cost about the same per step, and airbench is published at 2.59 s, far below its
-# modelled time: it compiles its network, which fuses the small kernels between the convolutions.
-# The clock models neither this nor cuDNN's search for the best algorithm.
+# modelled time. One reason: it compiles its network, which fuses the small kernels between the
+# convolutions. But for the version in its [paper](https://arxiv.org/abs/2404.00498), that saves
+# only a seventh: 3.29 instead of 3.83 s, published. The rest may be cuDNN's search for the best
+# algorithm (`torch.backends.cudnn.benchmark = True`), which the clock does not model either, and
+# the error of the clock.
 #
 # Before you claim to be as fast as airbench, measure both: on the same GPU, with the same torch and
 # the same images, in alternating runs, without the time for compilation. One command does that and

@@ -77,8 +77,10 @@ how = "simulated" if simulated_cuda.is_enabled() else "measured"  # for the titl
 # Here is a small GPT, a language model: for each *token*, a number below 2<sup>15</sup> that stands
 # for a piece of a word, it predicts the next one. The embedding is a table with a row of 256
 # numbers for each token. Blocks follow; in each, *attention* mixes the tokens of a sequence with
-# those before them, and two linear layers transform each token. The last product compares the
-# result with every row of the embedding: a score for each possible next token (a *logit*).
+# those before them: it compares the *query* of a token with the *keys* of the tokens up to it, and
+# adds up their *values*, weighted by the result; each of four *heads* does so with a quarter of the
+# numbers. Two linear layers then transform each token. The last product compares the result with
+# every row of the embedding: a score for each possible next token (a *logit*).
 
 # %%
 TOKENS, WIDTH, HEADS, LENGTH = 2**15, 256, 4, 256
@@ -294,8 +296,7 @@ figures.plot_layers(kept, title=f"A block keeps 16 units of 2 MiB ({how})")
 # <details><summary>Answer</summary>
 #
 # The first two halve them: activations are proportional to the batch size and to the bytes of a
-# number. Without gradients, nothing is kept. (On a real GPU, `LayerNorm` keeps its two numbers per
-# token in `float32` even if the activations are `bfloat16`.)
+# number. Without gradients, nothing is kept.
 #
 # </details>
 
@@ -317,9 +318,9 @@ print(f"8 sequences, bfloat16: ≈ {activations(net.to(torch.bfloat16), inputs):
 # %% [markdown]
 # ### Attention and the length of the sequence
 #
-# Attention compares each token with all tokens before it. Written as two products, it has a matrix
-# of LENGTH x LENGTH weights for each head. `F.scaled_dot_product_attention` (SDPA) computes them in
-# tiles and never stores the matrix ([FlashAttention](https://arxiv.org/abs/2205.14135)).
+# Written as two products, attention has a matrix of LENGTH x LENGTH weights for each head.
+# `F.scaled_dot_product_attention` (SDPA) computes them in tiles and never stores the matrix
+# ([FlashAttention](https://arxiv.org/abs/2205.14135)).
 #
 # **Think first:** how do the kept bytes of both grow if the sequence is twice as long?
 #
@@ -606,7 +607,6 @@ peaks["autocast"] = peak_of(autocast_step)
 # ### 5. Fewer states
 #
 # SGD without momentum has none. But AdamW may need fewer steps, so this changes the training most.
-# Optimizers with 8-bit states need memory between SGD and AdamW.
 
 # %%
 peaks["SGD"] = peak_of(training_step, make_optimizer=OPTIMIZERS["SGD"][0])
@@ -662,8 +662,7 @@ for name, peak in peaks.items():
 # | loss in parts | one product twice | yes |
 #
 # A good order for a batch size that you want to keep: first look for leaks (next section), then a
-# loss in parts, mixed precision, accumulation, checkpointing. (The loss in parts is first because
-# it saves most here; it is also the slowest, because the largest product is computed twice.) The
+# loss in parts (it saves most here, but is slow), mixed precision, accumulation, checkpointing. The
 # speed of each:
 
 # %%
@@ -705,7 +704,9 @@ f"{kept >> 20} MiB kept after del, {left >> 20} after empty_cache"
 # %% [markdown]
 # `empty_cache()` returns unused memory to the driver, where *other programs* can use it. It gives
 # PyTorch no more memory: before an out-of-memory error, PyTorch returns its unused memory itself
-# and tries again. Called in every step, it costs time, because the next step asks the driver again.
+# and tries again. Both cost time, because the next step asks the driver again: near the limit, or
+# with fragments, a program can be slow without an error.
+# `torch.cuda.memory_stats()["num_alloc_retries"]` counts these attempts.
 #
 # ### Fragments
 #

@@ -381,8 +381,8 @@ show(
 # %% [markdown]
 # Too small a scale loses gradients, too large a one overflows (the dotted line is the first tested
 # scale that does). Without a scale (2^0), many values of the trained network become 0, yet the
-# error only doubles, to 5 %, because the few large values dominate it. With a smaller loss, they
-# vanish too: at 2^-4, the error is 46 %.
+# error only about doubles, because the few large values dominate it. With a smaller loss, they
+# vanish too: at 2^-4, the error is above 40 %.
 #
 # bf16 has the exponent of fp32, so its error does not depend on the scale. It comes from rounding
 # to 7 mantissa bits, and here it roughly equals that of fp16 without a scale. But it does not grow
@@ -439,7 +439,8 @@ loss, norm = training_step(X, y)
 f"loss ≈ {loss.item():.2f}, norm of the gradient ≈ {norm.item():.2f}, scale {scaler.get_scale():g}"
 
 # %% [markdown]
-# With bf16, leave the scaler out.
+# With bf16, leave the scaler out. That also saves a wait in each step: unless the optimizer is
+# fused, `scaler.step` reads on the CPU whether a gradient overflowed.
 #
 # ## Profile a training step (8 minutes)
 #
@@ -500,8 +501,9 @@ for event in rows[:10]:
 # product plus bias. With a GPU, this column still shows the CPU's time: it launches kernels
 # (`cudaLaunchKernel`) and waits for them (`cudaStreamSynchronize`).
 # `profiler.key_averages().table(sort_by="self_device_time_total")` lists the kernels by their time
-# on the GPU. In a long run, `profile(schedule=torch.profiler.schedule(wait=20, warmup=2, active=3),
-# with_stack=True)` with `profiler.step()` after each step records three steps with their lines.
+# on the GPU. In a long run, `profile(schedule=torch.profiler.schedule(wait=20, warmup=2, active=3,
+# repeat=1), with_stack=True)` with `profiler.step()` after each step records three steps with their
+# lines. (Without `repeat=1`, the next cycle deletes them.)
 #
 # A table cannot show gaps. A *trace* can: `profiler.export_chrome_trace("trace.json")` writes a
 # file for [Perfetto](https://ui.perfetto.dev). `spans_of` reads that file, so that you can draw it
@@ -593,7 +595,9 @@ for loop, found in profiles.items():
 # queue; then the GPU waits for the next launch. On a GPU, "log" therefore looks long, although the
 # work that it waits for is forward and backward. On a CPU this costs nothing: the bar "log" is
 # short, and only the *count* shows the mistake. Add up the tensors on the device, as loops B and C
-# do, and call `.item()` once per epoch.
+# do, and call `.item()` once per epoch. In a program of your own, `print`, `if` and indexing can
+# wait too: `torch.cuda.set_sync_debug_mode("warn")` names the lines
+# ([lesson 01](01_tensors_and_devices.ipynb)).
 #
 # </details>
 #
@@ -802,13 +806,8 @@ show(
 # training](https://arxiv.org/abs/1710.03740) reports the same accuracy as training in fp32,
 # for networks that classify images, detect objects, and process speech and text.
 #
-# For CIFAR-10, measure it yourself:
-#
-#     python scripts/train_cifar10.py --data course --batch-size 512 --lr 0.1 --precision fp32
-#     python scripts/train_cifar10.py --data course --batch-size 512 --lr 0.1 --precision fp16
-#
-# Profile first. In the measurements of [lesson 05](05_when_the_gpu_wins.ipynb), mixed precision
-# made small batches slower, because launches took the time.
+# Profile first: mixed precision makes small batches slower if launches take the time ([lesson
+# 05](05_when_the_gpu_wins.ipynb)).
 
 # %% tags=["nbval-ignore-output"]
 lesson.report(

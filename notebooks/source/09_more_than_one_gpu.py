@@ -460,9 +460,7 @@ torchrun("--nproc-per-node 2 --max-restarts 1", programs / "restart.py", checkpo
 
 # %% [markdown]
 # Rank 0 writes to another file and renames it, so that a crash leaves the old checkpoint. With
-# momentum or Adam, the checkpoint also needs the optimizer's state. `scripts/train_cifar10.py` also
-# saves at SIGTERM, which a scheduler sends before it ends a job, and rank 0 decides where all
-# continue.
+# momentum or Adam, the checkpoint also needs the optimizer's state.
 #
 # ## Two machines (2 minutes)
 #
@@ -484,10 +482,6 @@ torchrun("--nproc-per-node 1", programs / "all_reduce.py", nodes=2)
 #     --rdzv-backend c10d --rdzv-endpoint MACHINE0:29400 --rdzv-id $SLURM_JOB_ID train.py
 # ```
 #
-# Or `srun --ntasks-per-node 8 python train.py` starts the processes itself, without restarts. Then
-# `RANK` is `SLURM_PROCID`, `LOCAL_RANK` is `SLURM_LOCALID`, and `WORLD_SIZE` is `SLURM_NTASKS`; set
-# them, `MASTER_ADDR` and `MASTER_PORT` before `init_process_group`.
-#
 # When a run hangs or is slow, look here:
 #
 # | tool | what it shows |
@@ -497,6 +491,9 @@ torchrun("--nproc-per-node 1", programs / "all_reduce.py", nodes=2)
 # | `nvidia-smi` | in a hang, 100 % utilization: NCCL's kernels poll until the others arrive |
 # | `NCCL_DEBUG=INFO` | which network NCCL uses |
 # | `nvidia-smi topo -m` | whether two GPUs are linked by NVLink or by PCIe |
+#
+# One slow process slows all of them. It is the *others* whose profiles show a long all-reduce,
+# because they wait. So compare the parts of a step between the ranks.
 #
 # ## How far does it scale? (3 minutes)
 #
@@ -541,7 +538,8 @@ show(
 #
 # More compute per byte sent: a larger batch per GPU, or several batches per step with accumulated
 # gradients (`with ddp.no_sync():` skips the all-reduce for all but the last of them). Fewer bytes:
-# gradients in 16 bits. Or a faster link: the V100s have slower NVLink than the H100s.
+# gradients in 16 bits. Or a faster link; but NVLink alone does not explain this figure: an A100's
+# is twice as fast as a V100's (600 and 300 GB/s, data sheets), and its efficiency is lower.
 #
 # </details>
 #
@@ -549,10 +547,10 @@ show(
 #
 # DDP needs memory for the *whole* model on every GPU. Training with Adam in mixed precision takes
 # 16 bytes per parameter: 2 for the weight in bf16, 2 for its gradient, and 12 for Adam's two states
-# and a copy of the weight in `float32`. With **ZeRO**, each of N GPUs keeps only a share, a
-# *shard*: of Adam's states (ZeRO-1), also of the gradients (ZeRO-2), also of the weights (ZeRO-3),
-# which it gathers when they are needed. PyTorch's **FSDP** (fully sharded data parallel) is like
-# ZeRO-3.
+# and a copy of the weight in `float32`. (With autocast, as in lesson 07, they are 4, 4 and 8.) With
+# **ZeRO**, each of N GPUs keeps only a share, a *shard*: of Adam's states (ZeRO-1), also of the
+# gradients (ZeRO-2), also of the weights (ZeRO-3), which it gathers when they are needed. PyTorch's
+# **FSDP** (fully sharded data parallel) is like ZeRO-3.
 
 
 # %%
@@ -612,9 +610,7 @@ torchrun("--nproc-per-node 2", programs / "fsdp.py")
 #   reduce_dtype=torch.float32))` keeps the shares in 32 bits, gathers and computes in 16, and adds
 #   gradients in 32;
 # - with `torch.distributed.checkpoint`, all ranks save their shares at the same time, and another
-#   number of GPUs can load them;
-# - *HSDP* takes a mesh of two dimensions: weights are gathered inside a machine, over NVLink, and
-#   machines all-reduce only the gradients of a share.
+#   number of GPUs can load them.
 #
 # The other two ways split the *computation* of the network. **Tensor parallelism** splits each
 # matrix product over the GPUs. In a layer of a *transformer*, the network of language models, it
@@ -657,7 +653,8 @@ show(
 # ## Plan a large run (6 minutes)
 #
 # A model and a cluster go in; memory, time and MFU come out. Start with a layer as in Llama, its
-# heads and its feed-forward part divided among `share` GPUs:
+# heads and its feed-forward part divided among `share` GPUs (several heads share one of `kv_heads`
+# keys and values):
 
 
 # %%
