@@ -63,10 +63,8 @@ def device_of(net: nn.Module) -> torch.device:
     for name, tensor in [*net.named_parameters(), *net.named_buffers()]:
         first.setdefault(tensor.device, name)
     if len(first) > 1:
-        locations = " and ".join(f"{name} on {device}" for device, name in first.items())
-        raise ValueError(
-            f"the network is on several devices: {locations}. Move it with net.to(...)."
-        )
+        places = " and ".join(f"{name} on {device}" for device, name in first.items())
+        raise ValueError(f"the network is on several devices: {places}. Move it with net.to(...).")
     return next(iter(first), torch.device("cpu"))
 
 

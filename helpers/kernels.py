@@ -12,7 +12,6 @@ compiled as always; inside `recording`, they are first interpreted on copies of 
 """
 
 import inspect
-import itertools
 import linecache
 import math
 import os
@@ -31,6 +30,7 @@ import torch
 import simulated_cuda
 
 KINDS = ("read", "write", "atomic")
+MAX_PROGRAMS = 4096  # interpreting that many takes about 10 seconds
 # A virtual pointer is the tensor's number << _SHIFT, plus _START, plus an offset in bytes.
 _SHIFT, _START = 48, 1 << 47
 # Of the interpreter's methods: the kind of access; which arguments are pointers, mask, and value.
@@ -40,7 +40,7 @@ _METHODS = {
     "create_atomic_rmw": ("atomic", 1, 3, 2),
     "create_atomic_cas": ("atomic", 0, None, 2),
 }
-_recordings: list[tuple[list["Launch"], str | int, float]] = []
+_recordings: list[tuple[list["Launch"], str | int, float, int]] = []
 
 
 class OutOfBounds(IndexError):
@@ -62,6 +62,10 @@ class OutOfBounds(IndexError):
             f"{self.element:,}. Its elements (shape {self.shape}, strides {self.strides}) have "
             f"offsets 0 to {last:,}. {advice} The line is: {self.line}"
         )
+
+
+class TooManyPrograms(ValueError):
+    """A grid has more programs than may be interpreted; none was run."""
 
 
 class Access(NamedTuple):
@@ -90,21 +94,17 @@ class Race(NamedTuple):
 class Launch:
     """What the programs of one launch read and wrote: `kernel`, `grid`, `shapes`, `accesses`.
 
-    `error` is the OutOfBounds that ended it, if any.
+    `programs` is their number, and `error` the OutOfBounds that ended the launch, if any.
     """
 
-    def __init__(self, function: Callable, order: str | int = "forward", fill: float = 0) -> None:
-        self.kernel, self.grid = function.__name__, (0, 0, 0)
+    def __init__(self, function: Callable, order="forward", fill=0.0, most=MAX_PROGRAMS) -> None:
+        self.kernel, self.grid, self.programs = function.__name__, (0, 0, 0), 0
         self.shapes: dict[str, tuple[int, ...]] = {}  # of the tensors, by argument
+        self.versions: dict[int, int] = {}  # of the tensors before the launch, by address
         self.accesses: list[Access] = []
         self.error: OutOfBounds | None = None
-        self._function, self._order, self._fill = function, order, fill
+        self._function, self._order, self._fill, self._most = function, order, fill, most
         self._pointers: list[_Pointer] = []
-
-    @property
-    def programs(self) -> int:
-        """The number of programs."""
-        return math.prod(self.grid)
 
     @property
     def bytes_read(self) -> int:
@@ -182,24 +182,28 @@ class Launch:
         if isinstance(argument, torch.Tensor):
             if argument.dtype == torch.bfloat16:
                 raise TypeError(
-                    "Triton's interpreter adds and multiplies bfloat16 numbers as integers, so its "
-                    "results are wrong: use float32 or float16 here, or a real GPU."
+                    "Triton's interpreter computes bfloat16 wrongly: use float32 or float16 here."
                 )
-            self._pointers.append(_Pointer(*next(tensors), argument))
-            self.shapes[self._pointers[-1].name] = self._pointers[-1].shape
-            pointer = (len(self._pointers) << _SHIFT) + _START
-            converted.handle.data = np.array([pointer], dtype=np.uint64)
+            name, given = next(tensors)
+            self._pointers.append(_Pointer(name, given, argument))
+            self.shapes[name] = tuple(given.shape)
+            self.versions[given.data_ptr()] = given._version
+            converted.handle.data = np.array([(len(self._pointers) << _SHIFT) + _START], np.uint64)
         return converted
 
     def _set_grid(self, builder: Any, original: Callable, *grid: int) -> None:
+        if (programs := int(math.prod(grid))) > self._most:
+            size = max(map(math.prod, self.shapes.values()), default=1)
+            raise TooManyPrograms(
+                f"The grid {grid} has {programs:,} programs, but at most {self._most:,} can be "
+                f"interpreted here. Each computes a whole block: the largest tensor has {size:,} "
+                f"elements, which need about triton.cdiv({size}, BLOCK) programs."
+            )
         original(*grid)
-        self.grid = grid
-        programs = list(itertools.product(*map(range, grid)))
-        if self._order == "reversed":
-            programs.reverse()
-        elif self._order != "forward":
-            random.Random(self._order).shuffle(programs)
-        self._order = iter(programs)
+        self.grid, self.programs, order = grid, programs, list(np.ndindex(grid))
+        if self._order not in ("forward", "reversed"):
+            random.Random(self._order).shuffle(order)
+        self._order = reversed(order) if self._order == "reversed" else iter(order)
 
     def _access(self, builder, original, kind, at, mask, value, *args, **options) -> Any:
         """Check and record an access, and do it with the elements' real addresses."""
@@ -208,8 +212,7 @@ class Launch:
         size = size if value is None else max(size, args[value].data.itemsize)
         data = handle.data.astype(np.int64)
         # The interpreter keeps some masks as integers.
-        active = np.ones(data.shape, bool) if mask is None else args[mask].data.astype(bool)
-        active = np.broadcast_to(active, data.shape)
+        active = np.broadcast_to(mask is None or args[mask].data.astype(bool), data.shape)
         real = np.zeros_like(data)
         for number in np.unique(data[active] >> _SHIFT):
             if not 1 <= number <= len(self._pointers):
@@ -263,14 +266,17 @@ class _Pointer:
 
 
 @contextmanager
-def recording(order: str | int = "forward", fill: float = 0) -> Iterator[list[Launch]]:
+def recording(
+    order: str | int = "forward", fill: float = 0, max_programs: int = MAX_PROGRAMS
+) -> Iterator[list[Launch]]:
     """Yield a list to which each launch of a kernel is added, even one that raises an error.
 
     `order` of the programs: "forward", "reversed", or the seed of a random order. The result of a
     correct kernel does not depend on it, nor on `fill`: what a load without `other=` returns where
     its mask is false, which Triton does not define (if it is not 0: in integers, the largest one).
+    A launch of more than `max_programs` raises TooManyPrograms.
     """
-    entry = ([], order, fill)
+    entry = ([], order, fill, max_programs)
     _recordings.append(entry)
     try:
         yield entry[0]
@@ -287,9 +293,9 @@ def enable() -> None:
         from triton.runtime import interpreter, jit
     except ImportError as error:
         raise ImportError(
-            "Triton is not installed. Its packages are for Linux: `pip install triton`. On "
-            "Windows, use WSL; on macOS, use Colab, or read this notebook with its stored outputs."
-        ) from error
+            f"Triton is missing ({error}). On Linux, run `pip install triton`. On macOS, open this "
+            "notebook in Colab: its first cell has the link. On Windows, use Colab or WSL."
+        ) from None
     for kind in (jit.JITFunction, interpreter.InterpretedFunction):
         if not hasattr(kind, "run_unguarded"):
             kind.run_unguarded, kind.run = kind.run, _run

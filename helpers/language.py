@@ -90,10 +90,8 @@ def _templates() -> list[tuple[re.Pattern[str], str]]:
         if not parts or letters < 2 or "{" in constant + "".join(parts[1::2]):
             continue
         pattern, names = re.escape(constant), set()
-        for name, constant in zip(parts[::2], parts[1::2], strict=True):
-            pattern += (f"(?P={name})" if name in names else f"(?P<{name}>.+?)") + re.escape(
-                constant
-            )
+        for name, end in zip(parts[::2], parts[1::2], strict=True):
+            pattern += (f"(?P={name})" if name in names else f"(?P<{name}>.+?)") + re.escape(end)
             names.add(name)
         found.append((letters, re.compile(pattern), translation))
     return [row[1:] for row in sorted(found, key=lambda row: -row[0])]

@@ -73,18 +73,15 @@ class Verdict:
         return self.mistake and self.mistake.id
 
 
+def _unequal(**two: Any) -> Any:
+    return len({*two.values()}) > 1 and two
+
+
 # Rows that an exercise may name in `questions`, tried in this order before its own side effects.
 STANDARD: dict[str, Predicate] = {
-    "result-elsewhere": lambda f: (
-        f.value.device != str(f.case.device) and {"given": f.case.device, "found": f.value.device}
-    ),
-    "wrong-shape": lambda f: (
-        f.value.shape != tuple(f.right.shape)
-        and {"given": tuple(f.right.shape), "found": f.value.shape}
-    ),
-    "dtype-changed": lambda f: (
-        f.value.dtype != f.right.dtype and {"before": f.right.dtype, "after": f.value.dtype}
-    ),
+    "result-elsewhere": lambda f: _unequal(given=str(f.case.device), found=f.value.device),
+    "wrong-shape": lambda f: _unequal(given=tuple(f.right.shape), found=f.value.shape),
+    "dtype-changed": lambda f: _unequal(before=f.right.dtype, after=f.value.dtype),
     "input-changed": lambda f: any(not is_equal(f.case[n], x) for n, x in f.arguments.items()),
 }
 # The same, but tried after its own costs.
@@ -197,8 +194,8 @@ class Exercise:
             id, values = "name-shadowed", dict(zip(("hidden", "what"), facts.shadowed, strict=True))
         outcome = facts.value if facts.outcome is None else facts.outcome
         general = {"name": facts.name or self.names[0], "found": outcome}
-        hint = self.hints.get(id) or GENERAL[id]
-        return hint.fill(general | dict(facts.case) | facts.own | values)
+        values = general | dict(facts.case) | facts.own | values
+        return (self.hints.get(id) or GENERAL[id]).fill(values)
 
     def _find_mistake(self, facts: Facts) -> tuple[str, dict[str, Any]] | None:
         """Return the id of a hint, and values for its placeholders."""

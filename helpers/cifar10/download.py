@@ -113,9 +113,7 @@ def download(urls: Sequence[str], target: Path, expected: File, limits: TimeLimi
             retries += [url] if may_retry else []
         # Slow servers are skipped at first, and used if no other one delivers the file.
         remaining, limits = retries, replace(limits, rate=0.0)
-    hosts = {
-        reason: [_host(u) for u in urls if failures[u] == reason] for reason in failures.values()
-    }
+    hosts = {why: [_host(u) for u in urls if failures[u] == why] for why in failures.values()}
     reasons = (f"{', '.join(names)}: {reason}" for reason, names in hosts.items())
     raise DownloadError("; ".join(reasons))
 

@@ -1,12 +1,16 @@
 """Kernels run without a GPU; every access is checked, and recorded as it happened."""
 
+import math
 import random
+import re
 import sys
+import time
 
 import pytest
 import torch
 
 from helpers import kernels
+from tests.helpers.checks.lab_10.edits import LAB, define
 
 triton = pytest.importorskip("triton", reason="Triton's packages are for Linux")
 tl = pytest.importorskip("triton.language")
@@ -154,5 +158,52 @@ def test_kernels_are_compiled_on_a_real_gpu_and_recorded_on_copies(monkeypatch):
 
 def test_without_triton_the_message_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "triton.runtime", None)
-    with pytest.raises(ImportError, match="use Colab"):
+    with pytest.raises(ImportError, match="macOS, open this notebook in Colab") as caught:
         kernels.enable()
+    assert caught.value.__suppress_context__  # a single traceback
+
+
+@pytest.mark.parametrize("grid", [(5000,), (10**6,), (65, 64), (10**9, 10**9)])
+def test_too_many_programs_are_refused_before_the_first_one(grid):
+    started, x = time.process_time(), torch.zeros(300)
+    with pytest.raises(
+        kernels.TooManyPrograms, match=r"300 .* triton.cdiv\(300, BLOCK\)"
+    ) as caught:
+        scale[grid](x, x, 300, BLOCK=4)
+    assert f"{math.prod(grid):,} programs" in str(caught.value)
+    assert time.process_time() - started < 1
+
+
+def test_a_recording_may_allow_fewer_programs():
+    with kernels.recording(max_programs=4) as launches:
+        scale[(4,)](torch.zeros(16), torch.zeros(16), 16, BLOCK=4)
+        with pytest.raises(kernels.TooManyPrograms):
+            scale[(5,)](torch.zeros(16), torch.zeros(16), 16, BLOCK=4)
+    assert [launch.programs for launch in launches] == [4, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("capability", [75, 80, 90])
+@pytest.mark.parametrize("folder", ["notebooks", "labs"])
+def test_kernels_of_lesson_and_lab_compile_without_a_gpu(folder, capability, monkeypatch, tmp_path):
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    text = (LAB.parents[2] / folder / "source" / LAB.name).read_text()
+    cells = [cell for cell in re.split("^# %%", text, flags=re.M) if "@triton.jit" in cell]
+    assert len(cells) >= 6
+    for number, cell in enumerate(cells):
+        code = re.sub("^.*\n", "", cell.partition("\n\n\ntry:")[0], count=1)
+        names = define(code, f"{folder} {number}")
+        (kernel,) = [x for x in names.values() if isinstance(x, type(scale))]
+        kinds, constants = {}, {}
+        for name in kernel.arg_names:
+            kinds[name] = "fp32" if name == "eps" else "i32"
+            if re.search("_ptr", name):
+                kinds[name] = "*i32" if "histogram" in code else "*fp32"
+            if name.isupper() and len(name) > 1:
+                kinds[name], constants[name] = "constexpr", 16
+        source = ASTSource(kernel, kinds, constants)
+        compiled = triton.compile(source, GPUTarget("cuda", capability, 32))
+        assert f".target sm_{capability}" in compiled.asm["ptx"]

@@ -41,9 +41,8 @@ def cases(draw):
 def collect(call, case, *functions):
     function = functions[case.index]
     if case.index != CONVERT:
-        return call_once(
-            ["tensors", "device"] if case.index == MOVE else ["X"], call, case, function
-        )
+        names = ["tensors", "device"] if case.index == MOVE else ["X"]
+        return call_once(names, call, case, function)
     X = case.X.make()
     facts = call(function, X)
     facts.arguments = plain({"X": X})

@@ -47,9 +47,7 @@ side_effects = {
 mistakes = {"wrong-classes": True}
 costs = {
     "moved-at-the-error": lambda f: any(copy.source == f.case.device for copy in f.copies),
-    "moves-more": lambda f: (
-        (total := sum(copy.bytes for copy in f.copies)) > f.case.images and {"bytes": total}
-    ),
+    "moves-more": lambda f: (n := sum(c.bytes for c in f.copies)) > f.case.images and {"bytes": n},
 }
 hints = """
 not-a-tensor: `run` returns {what}, but it should return one tensor with the predicted classes.

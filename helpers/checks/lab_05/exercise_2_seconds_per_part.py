@@ -54,9 +54,7 @@ side_effects = {
     "steps-miscounted": lambda f: len(f.order) != 16 and {"found": len(f.order) // 4},
 }
 mistakes = {
-    "counted-in-another-part": lambda f: (
-        (wrong := wrong_part(f))["found"] < 0.3 * wrong["exact"] and wrong
-    ),
+    "counted-in-another-part": lambda f: (w := wrong_part(f))["found"] < 0.3 * w["exact"] and w,
     "wrong-mean": wrong_part,
 }
 hints = """

@@ -81,9 +81,7 @@ returns = (
 )
 side_effects = {"input-changed": lambda f: not is_equal(f.after.values, draw_images(f.case)[:50])}
 mistakes = {
-    "different-images": lambda f: (
-        abs(f.value.values.min() + 1) < 1e-3 and f.value.values.max() < 1.001
-    ),
+    "different-images": lambda f: abs((x := f.value.values).min() + 1) < 1e-3 and x.max() < 1.001,
     "different-numbers": lambda f: {"low": f.value.values.min(), "high": f.value.values.max()},
 }
 costs = {"not-faster": lambda f: f.found < f.case.wanted}

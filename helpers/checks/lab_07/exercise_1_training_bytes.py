@@ -42,9 +42,7 @@ def right(case, size=allocated_size):
 
 returns = ("not-an-int", lambda value, case: type(value) is int)
 side_effects = {
-    "net-changed": lambda f: (
-        f.net.devices != ["cpu"] or f.frozen != (2 if f.case.kind == "frozen" else 0)
-    )
+    "net-changed": lambda f: f.net.devices != ["cpu"] or f.frozen != 2 * (f.case.kind == "frozen")
 }
 mistakes = {
     "not-rounded": lambda f: f.value == right(f.case, int) and {"expected": f.right},

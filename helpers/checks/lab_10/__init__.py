@@ -26,6 +26,10 @@ lab = Lab(
         -> Which program computes this element, and which elements does it read for it?
     one-program: A single program does all the work.
         -> A GPU runs many programs at the same time. Which part of the result can each compute?
+    too-many-programs: {error}.
+        -> Which elements does one program compute? How many programs do all elements need?
+    idle-programs: Of the {programs} programs, {idle} read nothing.
+        -> Each program computes a whole block. How many blocks are there?
     too-many-bytes: The programs read and write {moved} bytes, but {bytes} would be enough.
         -> Which number is loaded again, or stored and then loaded? Keep it in the program.
     """,

@@ -9,7 +9,7 @@ section = "Fuse a bias and GELU"
 
 
 def cases(draw):
-    rows, columns = draw.randint(3, 5), draw.randint(33, 63) | 1
+    rows, columns = draw.randint(3, 5), draw.randint(41, 62) | 1
     X, bias = (draw.normal(*shape, device=draw.device) for shape in ((rows, columns), (columns,)))
     yield {"X": X, "bias": bias, "device": draw.device, "bytes": 12 * rows * columns}
 

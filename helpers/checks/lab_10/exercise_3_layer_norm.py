@@ -30,7 +30,7 @@ def normalized(result, case):
 
 def find_wrong_variance(f):
     found, exact = (normalized(x, f.case).var(1)[0].item() for x in (f.value.values, f.right))
-    return not is_close(found, exact) and {"factor": exact / found}
+    return not is_close(found, exact) and {"factor": exact / max(found, 1e-9)}
 
 
 mistakes = {

@@ -13,7 +13,7 @@ section = "A race"
 def cases(draw):
     bins, n = draw.randint(5, 7), draw.randint(100, 125)
     values = draw.integers(0, bins, (n,), draw.device, torch.int32)
-    yield {"values": values, "bins": bins, "device": draw.device, "bytes": 50 * n}
+    yield {"values": values, "bins": bins, "device": draw.device, "bytes": 50 * n, "fill": 0}
 
 
 def right(case):

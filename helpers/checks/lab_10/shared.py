@@ -3,7 +3,7 @@
 import torch
 
 from helpers import kernels
-from helpers.checks.plain import PlainTensor, is_tensor, plain
+from helpers.checks.plain import PlainTensor, first, is_tensor, plain
 
 
 def collect(call, case, answer):
@@ -11,7 +11,7 @@ def collect(call, case, answer):
     given = [*case.values()][: [*case].index("device")]
     arguments = [x.make() if isinstance(x, PlainTensor) else x for x in given]
     # Elements that a mask excludes are infinite, and `torch.empty` does not return zeros.
-    with kernels.recording("reversed", float("inf")) as launches:
+    with kernels.recording("reversed", case.get("fill", float("inf")), 500) as launches:
         torch.set_deterministic_debug_mode("warn")
         facts = call(answer, *arguments)
     facts.arguments = plain(dict(zip(case, arguments, strict=False)))
@@ -22,13 +22,17 @@ def collect(call, case, answer):
     if isinstance(result := facts.result, torch.Tensor):
         elements = range(result.data_ptr(), result.data_ptr() + result.nbytes)
         missing = result.numel() - sum(address in elements for address in used[False])
-        facts.add(missing=missing, by_torch=result._version > 0 or missing == result.numel())
+        version = max((x.versions.get(result.data_ptr(), 0) for x in launches), default=0)
+        # If programs stored nothing at all, a store is missing.
+        untouched = missing == result.numel() and (used[False] or not launches)
+        facts.add(missing=missing, by_torch=result._version > version or untouched)
     tensors = filter(torch.is_tensor, arguments)
     facts.add(unread=[x for x in tensors if x.data_ptr() not in used[True]])
     facts.add(moved=sum(x.bytes_read + x.bytes_written for x in launches))
     facts.add(races=[race._asdict() for launch in launches for race in launch.races()])
     facts.add(largest=max((access.elements.size for access in accesses), default=0))
-    return facts.add(programs=[launch.programs for launch in launches])
+    busy = [len({x.program for x in n.accesses if x.kind == "read"}) for n in launches]
+    return facts.add(programs=[n.programs for n in launches], busy=busy)
 
 
 def find_difference(f):
@@ -41,10 +45,13 @@ rows = {
     "tolerance": 2e-3,
     "returns": (
         "wrong-kind",
-        lambda x, case: is_tensor(x) and x.dtype == next(iter(case.values())).dtype,
+        lambda x, c: is_tensor(x) and x.dtype == next(iter(c.values())).dtype,
     ),
     "questions": ["result-elsewhere", "input-changed"],
-    "errors": {"outside": lambda f: f.error.values["error"].startswith("OutOfBounds")},
+    "errors": {
+        "outside": lambda f: f.error.values["error"].startswith("OutOfBounds"),
+        "too-many-programs": lambda f: f.error.values["error"].startswith("TooManyPrograms"),
+    },
     "side_effects": {
         "torch-computes": lambda f: f.by_torch,
         "race": lambda f: f.races and f.races[0],
@@ -55,6 +62,10 @@ rows = {
     "costs": {
         "torch-computes": lambda f: f.unread,
         "one-program": lambda f: max(f.programs) == 1,
+        "idle-programs": lambda f: first(
+            n > 2 * busy > 0 and {"programs": n, "idle": n - busy}
+            for n, busy in zip(f.programs, f.busy, strict=True)
+        ),
         "too-many-bytes": lambda f: f.moved > f.case.bytes,
     },
 }

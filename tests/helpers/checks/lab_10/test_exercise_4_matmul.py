@@ -10,6 +10,10 @@ collect_common(collect, "torch.empty(M, N, device=A.device)", "C", "A")
 
 collect(None, "larger_tiles", ("16)", "32)"))
 collect("outside", "no_mask_for_k", (" & (k[None, :] < K)", ""))
+collect("outside", "stride_of_a_for_b", ("* N + column, mask=b_mask", "* K + column, mask=b_mask"))
+collect(
+    "too-many-programs", "a_program_per_element", ("triton.cdiv(M, 16), triton.cdiv(N, 16)", "M, N")
+)
 collect("undefined", "no_other", (", other=0.0", ""))
 collect("not-covered", "grid_rounded_down", ("triton.cdiv(N, 16)", "N // 16"))
 collect("race", "same_column_for_all", ("tl.program_id(1)", "0"))

@@ -12,6 +12,8 @@ BINS, MASK = "counts_ptr + number", "mask=number < bins"
 ADD = f"tl.atomic_add({BINS}, found, {MASK})"
 
 collect(None, "one_atomic_per_value", (ADD, "tl.atomic_add(counts_ptr + value, 1, mask=i < n)"))
+collect(None, "zeros_in_place", (ZEROS, ZEROS.replace("zeros", "empty") + ".zero_()"))
+collect("idle-programs", "a_program_per_value", ("(triton.cdiv(n, 32),)", "(n,)"))
 editor(answers, given=True)("race", "as_given")
 collect(
     "race", "loads_and_stores", (ADD, f"tl.store({BINS}, found + tl.load({BINS}, {MASK}), {MASK})")
@@ -25,6 +27,7 @@ collect("outside", "all_bins", (f", {MASK}", ""))
 collect("undefined", "starts_with_any_number", ("torch.zeros", "torch.empty"))
 collect("not-covered", "last_bin_missing", ("number < bins", "number < bins - 1"))
 collect("wrong-result", "padding_is_a_number", ("other=-1", "other=0"))
+collect("wrong-result", "no_other", (", other=-1", ""))
 collect("wrong-result", "last_values_missing", ("i < n", "i < n - 1"))
 AGAIN = f"for _ in range(20): tl.load(values_ptr + i, mask=i < n)\n    {ADD}"
 collect("too-many-bytes", "reads_20_times", (ADD, AGAIN))

@@ -18,9 +18,13 @@ collect("wrong-sum", "padding_is_zero", ('other=-float("inf")', "other=0.0"))
 collect("undefined", "factor_inverted", (FACTOR, "total * tl.exp(new - largest)"))
 collect("wrong-sum", "sum_not_rescaled", (FACTOR, "total"))
 collect("wrong-sum", "not_normalized", (" / total", ""))
+FIRST = "total = 0.0\n    for start in range(0, columns, BLOCK):\n        i = start + tl"
+collect("wrong-sum", "first_element_missing", (FIRST, FIRST.replace("tl", "1 + tl")))
 collect("wrong-result", "last_block_twice", ("x - largest) / total", "x - x) / columns"))
 collect("overflow", "no_maximum", ("x - new", "x"), ("x - largest", "x"), (FACTOR, "total"))
 collect("overflow", "maximum_starts_at_0", ('largest = -float("inf")', "largest = 0.0"))
+NEW = "tl.maximum(largest, tl.max(x))"
+collect("overflow", "maximum_of_the_first_block", (NEW, "largest if start else tl.max(x)"))
 collect("whole-row", "one_block_per_row", ("BLOCK=16", "BLOCK=64"), (f"{LOAD}\n", "x\n"))
 collect("too-many-bytes", "reads_three_times", ("tl.exp(x - largest)", f"tl.exp({LOAD} - largest)"))
 
