@@ -31,13 +31,15 @@ def kernel_seconds(work: Work, card: Card, constants: Constants | None = None) -
 def memory_seconds(work: Work, card: Card, constants: Constants) -> float:
     """Return the time to move a kernel's bytes; what fits into the L2 cache moves faster."""
     rates = _rates(card, constants)
-    fraction = rates["bandwidth"] * constants["family"][work.family]["bandwidth"]
-    size = work.bytes
-    if _unit(work, card) == "tensor":
-        size += constants["reordered"] * work.reordered
+    family = constants["family"][work.family]
+    fraction = rates["bandwidth"] * family["bandwidth"]
+    reordered = family.get("reordered", 0.0) if _unit(work, card) == "tensor" else 0.0
+    size = work.bytes + reordered * work.reordered
     cached = min(size, rates["cached"] * card.l2 * _MIB)
     moved = size - cached + cached / constants["cache_speed"]
-    return moved / (1e9 * card.bandwidth * fraction)
+    # A multiprocessor handles so many elements per ns, which limits cards with fast memory.
+    limit = card.sms * family.get("per_sm", math.inf) * (4 if "32" in work.precision else 2)
+    return moved / (1e9 * min(card.bandwidth * fraction, limit))
 
 
 def compute_seconds(work: Work, card: Card, constants: Constants) -> tuple[float, float]:
@@ -47,19 +49,17 @@ def compute_seconds(work: Work, card: Card, constants: Constants) -> tuple[float
         return 0.0, 0.0
     rates = _rates(card, constants)
     kind = _unit(work, card)
-    # A card whose power limit is low cannot keep all units busy.
-    peak = min(
-        rates[kind] * 1e12 * card.peak_tflops(work.precision),
-        rates[kind + "_gflops_per_watt"] * 1e9 * card.watts,
-    )
-    peak *= family["compute"][kind]
+    # Busy units take the same power in each precision, so a low power limit limits a fraction.
+    full = 1e3 * (max(card.tflops.values()) if kind == "tensor" else card.tflops["fp32"])
+    fraction = min(rates[kind], rates[kind + "_gflops_per_watt"] * card.watts / full)
+    peak = fraction * 1e12 * card.peak_tflops(work.precision) * family["compute"][kind]
     if all(size % 8 == 0 for size in work.dims[2:]):
         # Rows of whole vectors: loads need no extra instructions, and tensor cores no padding.
         peak *= family["aligned"][kind]
-    if work.family == "attention":
-        return work.flops / (peak * rates["attention"]), 0.0
+    if "tile" not in family:
+        return work.flops / (peak * rates.get(work.family, 1.0)), 0.0
     cache = 1e9 * card.bandwidth * rates["bandwidth"] * family["cache"][kind]
-    size = 4 if kind == "fp32" else 2
+    size = 4 if "32" in work.precision else 2
     times = _tiled(work.dims, size, card.sms, peak, cache, family, kind)
     if work.is_winograd and kind == "fp32":
         batch, m, n, k = work.dims

@@ -72,11 +72,9 @@ def works_of(name: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any
     if name in _FILLS:
         return [Work("elementwise", written, name=name)]
     if name in _GATHERS:
-        index = sum(map(nbytes, tensors[1:]))
-        return [Work("elementwise", 2 * written + index, name=name)]
+        return [Work("elementwise", 2 * written + sum(map(nbytes, tensors[1:])), name=name)]
     if name in _SCATTERS:
-        moved = sum(map(nbytes, tensors[1:]))
-        return [Work("elementwise", 2 * moved, name=name)]
+        return [Work("elementwise", 2 * sum(map(nbytes, tensors[1:])), name=name)]
     overwritten = tensors[:1] if name == "copy_" else []
     read = sum(nbytes(x) for x in tensors if not any(x is other for other in overwritten))
     family = "reduction" if name in _REDUCTIONS else "elementwise"
@@ -177,7 +175,9 @@ def _convolution_work(
     family = "convolution" if groups == 1 else "depthwise" if channels_in == 1 else "grouped"
     if direction != "forward":
         family += "_backward"
-    precision = precision_of(image.dtype, torch.backends.cudnn.allow_tf32)
+    # Tensor cores are of no use for convolutions of single channels.
+    allow_tf32 = torch.backends.cudnn.allow_tf32
+    precision = "fp32" if "depthwise" in family else precision_of(image.dtype, allow_tf32)
     is_winograd = (
         tuple(weight.shape[2:]) == (3, 3) and {*stride} == {1} and groups == 1
         and direction != "weight"

@@ -1,6 +1,6 @@
 """Fit the clock of the simulated GPU to published measurements, and report how well it predicts.
 
-    python -m tools.fit_clock DATA            print the table of errors, and write the scatter plots
+    python -m tools.fit_clock DATA            print the errors; write the page's tables and plots
     python -m tools.fit_clock DATA --write    also write simulated_cuda/clock_constants.toml
     python -m tools.fit_clock DATA --leave-out   also predict each card from the others
 
@@ -11,8 +11,9 @@ which the course does not install.
 
 Measurements are a DataFrame. Each row has its `kind`, a row of the printed table; the `card`; the
 published time in `seconds`; the `works`, pairs of a kernel and its count; the number of `launches`
-by Python; the `images` per batch; and `offset`, the name of the time that launching and measuring
-took, which is fitted for each operation and card ("" for networks).
+by Python; the `images` per batch; `offset`, the name of the time that launching and measuring
+took, which is fitted for each operation and card ("" for networks); and `computer`, whose time per
+launch is fitted too ("" where it is the clock's).
 """
 
 import argparse
@@ -51,6 +52,7 @@ from simulated_cuda.work import Work
 
 ROOT = Path(__file__).parents[1]
 CONSTANTS = ROOT / "simulated_cuda" / "clock_constants.toml"
+PAGE = ROOT / "docs" / "the_clock.md"
 HEADER = "# Written by `python -m tools.fit_clock DATA --write`; docs/the_clock.md explains them."
 # What is fitted in which order, and which networks.
 SETTINGS = tomllib.loads((ROOT / "tools" / "fit_clock.toml").read_text("utf-8"))
@@ -164,8 +166,11 @@ def read_resnet50(path: Path) -> pd.DataFrame:
     net = torchvision.models.resnet50()
 
     def make_step(row: Any) -> Step:
-        X = torch.empty(row.batch, 3, 224, 224, device="cuda")
-        return prepare_step(net.cuda(), X, is_training=False, autocast=row.precision != "fp32")
+        is_mixed = row.precision != "fp32"
+        # NVIDIA's program uses channels_last with mixed precision only.
+        layout = torch.channels_last if is_mixed else torch.contiguous_format
+        X = torch.empty(row.batch, 3, 224, 224, device="cuda").to(memory_format=layout)
+        return prepare_step(net.cuda().to(memory_format=layout), X, False, is_mixed)
 
     with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
         return record_steps(table, "T4", make_step, "kind", "batch")
@@ -292,38 +297,45 @@ def read_published(path: Path) -> pd.DataFrame:
     table = record_steps(table, "A100", make_step, *columns)
     torch.backends.cuda.matmul.allow_tf32 = False
     # Lambda's batches are so large that the time of launches, which is not known, does not matter.
-    return table.assign(launches=table.launches.where(table.source == "NVIDIA", 0))
+    is_nvidia = table.source == "NVIDIA"
+    # Rows alternate between the precisions: without the shuffle, one half would have one precision.
+    return table.assign(
+        launches=table.launches.where(is_nvidia, 0),
+        computer=("computer of " + table.gpu).where(is_nvidia, ""),
+    ).sample(frac=1, random_state=0).sort_values("kind", kind="stable")  # fmt: skip
 
 
 def predict(table: pd.DataFrame, constants: Constants, offsets: dict[str, float]) -> pd.Series:
-    """Return the modelled seconds of each measurement."""
+    """Return the modelled seconds of each measurement; `offsets` has the computers' times too."""
     # One operation was timed again and again: `offset` includes what each kernel costs.
     single = {**constants, "kernel_us": 0.0}
     gpu = [
         sum(n * kernel_seconds(work, card, single if offset else constants) for work, n in works)
         for works, card, offset in zip(table.works, table.card, table.offset, strict=True)
     ]
-    cpu = 1e-6 * constants["launch_us"] * table.launches
+    cpu = 1e-6 * table.launches * table.computer.map(offsets).fillna(constants["launch_us"])
     return np.maximum(gpu, cpu) + 1e-6 * table.offset.map(offsets).fillna(0.0)
 
 
 def fit(
-    table: pd.DataFrame, constants: Constants, bounds: dict[str, tuple[float, float]]
-) -> tuple[Constants, dict[str, float]]:
+    table: pd.DataFrame, constants: Constants, bounds: dict[str, tuple[float, float]],
+    panel_weights: dict[str, float],
+) -> tuple[Constants, dict[str, float]]:  # fmt: skip
     """Return constants for which the measurements are predicted best, and the offsets in us.
 
-    `bounds` has the constants to fit, such as "family.product.overlap". Rare large errors count
-    less than their squares.
+    `bounds` has the constants to fit, such as "family.product.overlap". A panel counts as much as
+    any other, however many measurements it has, or `panel_weights` times as much. Rare large errors
+    count less than their squares.
     """
     result = copy.deepcopy(constants)
     places = []  # the tables and keys of the constants
     for path in bounds:
         *parents, key = path.split(".")
         places.append((functools.reduce(operator.getitem, parents, result), key))
-    offsets = dict.fromkeys(sorted(set(table.offset) - {""}), 35.0)
-    # Every kind counts as much as any other, however many measurements it has.
-    sizes = table.groupby("kind").kind.transform("size")
-    weights = (len(table) / table.kind.nunique() / sizes) ** 0.5
+    offsets = dict.fromkeys(sorted({*table.offset, *table.computer} - {""}), 35.0)
+    sizes = table.groupby("panel").panel.transform("size")
+    weights = table.panel.map(panel_weights).fillna(1) / sizes
+    weights = (weights / weights.mean()) ** 0.5
 
     def set_values(values: np.ndarray) -> None:
         for (parent, key), value in zip(places, values, strict=False):
@@ -339,7 +351,7 @@ def fit(
     start = np.clip(start, low + 1e-3, high - 1e-3)
     solution = least_squares(
         residuals, start, bounds=(low, high), loss="soft_l1", f_scale=0.1, diff_step=3e-3,
-        max_nfev=25, x_scale=np.maximum(np.abs(start), 0.05),
+        max_nfev=25, ftol=1e-4, x_scale=np.maximum(np.abs(start), 0.05),
     ).x  # fmt: skip
     set_values([*solution[: len(places)].round(3), *solution[len(places) :]])
     return result, offsets
@@ -349,7 +361,7 @@ def fit_all(table: pd.DataFrame, constants: Constants) -> tuple[Constants, dict[
     """Return the constants and offsets after all stages."""
     offsets: dict[str, float] = {}
     for stage in SETTINGS["stage"]:
-        chosen = table[table.kind.isin(stage["kinds"])]
+        chosen = table[table.panel.isin(stage["panels"])]
         missing = set(constants["architecture"]) - set(chosen.architecture)
         bounds = {
             path: limits
@@ -357,7 +369,7 @@ def fit_all(table: pd.DataFrame, constants: Constants) -> tuple[Constants, dict[
             if not path.startswith(tuple(f"architecture.{name}." for name in missing))
         }
         if len(chosen):
-            constants, found = fit(chosen, constants, bounds)
+            constants, found = fit(chosen, constants, bounds, stage.get("weights", {}))
             offsets |= found
     return constants, offsets
 
@@ -374,22 +386,34 @@ def by_data_sheet(table: pd.DataFrame, bandwidth: bool = True) -> list[float]:
 
 
 def report(table: pd.DataFrame, title: str = "kind") -> pd.Series:
-    """Print the errors of each kind, and those of simpler models; return the median errors."""
+    """Print the errors of each kind, and those of simpler models; return the median errors.
+
+    The page about the clock gets the table too, if it has one with this title.
+    """
     models = {"error": table.predicted, "roofline": by_data_sheet(table)}
     models["FLOPs"] = by_data_sheet(table, bandwidth=False)
     errors = pd.DataFrame({name: abs(s / table.seconds - 1) for name, s in models.items()})
     # Networks are ranked by time per image: their batches have been chosen to fill the memory.
     per_image = table[["predicted", "seconds"]].div(table.images, axis=0)
-    print(f"\n| {title} | number | median error | 90 % | rank | roofline | FLOPs / peak |")
-    print("|---|---|---|---|---|---|---|")
+    lines = [
+        f"| {title} | number | median error | 90 % | modelled / published | rank | roofline | "
+        "FLOPs / peak |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for kind, rows in errors.groupby(table.kind, sort=False):
         median, times = rows.median(), per_image.loc[rows.index]
         rank = times.predicted.corr(times.seconds, method="spearman")
-        print(
-            f"| {kind} | {len(rows)} | {median.error:.1%} | {rows.error.quantile(0.9):.0%} | "
-            f"{rank:.3f} | {median.roofline:.0%} | {median.FLOPs:.0%} |",
-            flush=True,
+        ratio = (times.predicted / times.seconds).median()
+        lines.append(
+            f"| {SETTINGS['labels'].get(kind, kind)} | {len(rows)} | {median.error:.1%} | "
+            f"{rows.error.quantile(0.9):.0%} | {ratio:.2f} | {rank:.3f} | {median.roofline:.0%} | "
+            f"{median.FLOPs:.0%} |"
         )
+    print("", *lines, sep="\n", flush=True)
+    page = PAGE.read_text("utf-8")
+    old = re.search(rf"(?ms)^\| {title} \|.*?\n(?=\n)", page)
+    if old:
+        PAGE.write_text(page.replace(old[0], "\n".join(lines) + "\n"), "utf-8")
     return errors.error.groupby(table.kind).median()
 
 
@@ -403,18 +427,17 @@ def leave_out(table: pd.DataFrame, constants: Constants) -> None:
         others = pd.DataFrame([fitted["architecture"][name] for name in rest.architecture])
         fitted["architecture"][own] = others[["bandwidth", "cached", "fp32"]].mean().to_dict()
         # What launching and measuring took is a property of the measurement, not of the card.
-        _, offsets = fit(mine.iloc[::2], fitted, {})
+        _, offsets = fit(mine.iloc[::2], fitted, {}, {})
         mine = mine.iloc[1::2]
         report(mine.assign(predicted=predict(mine, fitted, offsets)), f"left out: {gpu}")
 
 
 def plot(table: pd.DataFrame, path: Path) -> None:
     """Write scatter plots of published and modelled times, the cards of a source in one."""
-    panels = table.kind.str.replace("((NVIDIA|Lambda|timm), [a-z]+), .*", r"\1", regex=True)
-    height = math.ceil(panels.nunique() / 5)
+    height = math.ceil(table.panel.nunique() / 5)
     figure = Figure(figsize=(16, 4 * height), layout="constrained")
     axes = list(figure.subplots(height, 5).flat)
-    for axis, (kind, rows) in zip(axes, table.groupby(panels, sort=False), strict=False):
+    for axis, (kind, rows) in zip(axes, table.groupby("panel", sort=False), strict=False):
         for gpu, mine in rows.groupby("gpu", sort=False):
             milliseconds = 1e3 * mine[["seconds", "predicted"]]
             axis.loglog(*milliseconds.T.values, ".", markersize=4, alpha=0.6, label=gpu)
@@ -423,7 +446,7 @@ def plot(table: pd.DataFrame, path: Path) -> None:
         axis.set(title=kind, xlabel="published time (ms)", ylabel="modelled time (ms)")
         axis.xaxis.set_minor_formatter("")
         axis.legend(fontsize=6, ncols=math.ceil(rows.gpu.nunique() / 10))
-    for axis in axes[panels.nunique() :]:
+    for axis in axes[table.panel.nunique() :]:
         axis.remove()
     figure.savefig(path, dpi=90)
 
@@ -446,14 +469,17 @@ def main() -> int:
         read_published(ROOT / "tools" / "published_networks.csv"),
     ]
     table = pd.concat(tables, ignore_index=True)
-    table = table.fillna({"offset": "", "launches": 0, "images": 1})
+    table = table.fillna({"offset": "", "computer": "", "launches": 0, "images": 1})
+    # The cards of a source are one panel.
+    table["panel"] = table.kind.str.replace(r"^(\w+, [a-z]+), [A-Z].*", r"\1", regex=True)
     table["card"] = table.gpu.map(find_card)
     table["gpu"] = [card.name for card in table.card]
     table["architecture"] = [card.architecture for card in table.card]
     constants = tomllib.loads(CONSTANTS.read_text("utf-8"))
     fitted, offsets = fit_all(table[::2], constants)
     rest = table[1::2].assign(predicted=lambda rows: predict(rows, fitted, offsets))
-    medians = report(rest)
+    medians = report(rest[rest.source.isna()])
+    report(rest[rest.source.notna()], "source, mode, card")
     fitted["errors"]["networks"] = round(float(medians.filter(like="networks").max()), 3)
     if options.leave_out:
         leave_out(table, constants)
