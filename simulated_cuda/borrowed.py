@@ -247,8 +247,8 @@ def _tag(tensor: Tensor, machine: Machine, from_host: bool, stack: ExitStack) ->
     before, memory = storage.device_tag, machine.memories[0]
     if before.memory is memory:
         return  # a view of a tensor that has a tag already
-    tag = DeviceTag(0)
-    tag.memory, tag.nbytes, tag.is_protected = memory, storage.nbytes(), True
+    tag = DeviceTag(0, memory, storage.nbytes())
+    tag.is_protected = True
     memory.allocate(tag, tag.nbytes)
     tag.from_host = from_host and before.index < 0
     storage.device_tag = tag

@@ -38,15 +38,18 @@ class DeviceTag:
     """
 
     # `estimate` sets `is_protected` of what it must not write to, `from_host` of what it moved.
-    guessed = is_protected = from_host = pinned = False
+    is_protected = from_host = pinned = False
     is_set = True
-    nbytes = 0
-    memory: DeviceMemory | None = None
+    # Slots for what most tags have: every operation creates one.
+    __slots__ = ("__dict__", "__weakref__", "guessed", "index", "memory", "nbytes")
 
-    def __init__(self, index: int) -> None:
-        self.index = index
+    def __init__(
+        self, index: int, memory: DeviceMemory | None = None, nbytes: int = 0, guessed: bool = False
+    ) -> None:
+        self.index, self.memory, self.nbytes, self.guessed = index, memory, nbytes, guessed
 
 
+_new_tag = object.__new__
 UNKNOWN = DeviceTag(CPU)
 UNKNOWN.is_set = False
 _ON_CPU = DeviceTag(CPU)
@@ -198,10 +201,9 @@ def move_storage(
     if index == CPU:
         storage.device_tag = _ON_CPU
         return
-    tag = DeviceTag(index)
-    tag.guessed = guess
-    tag.memory = memory = memories[index]
-    tag.nbytes = nbytes = storage.nbytes()
+    nbytes, memory = storage.nbytes(), memories[index]
+    tag = _new_tag(DeviceTag)  # without the call of `__init__`, which takes longer
+    tag.index, tag.memory, tag.nbytes, tag.guessed = index, memory, nbytes, guess
     memory.allocate(tag, nbytes)
     storage.device_tag = tag
 

@@ -15,11 +15,7 @@ from .machine import Machine
 
 _RealGenerator = torch.Generator
 
-# Random functions with a `device` argument.
-FACTORIES = frozenset({
-    torch.rand, torch.randn, torch.randint, torch.randperm, torch.normal, torch.rand_like,
-    torch.randn_like, torch.randint_like,
-})  # fmt: skip
+FACTORIES = functions_named(settings.table("functions")["random_factories"])
 
 
 class SimulatedGenerator(_RealGenerator):

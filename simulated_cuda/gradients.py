@@ -192,6 +192,7 @@ def wrap_saved_tensor_hooks(mode, initialize: Callable[..., Any]) -> Callable[..
             with mode:
                 return pack_hook(tensor)
 
+        mode.uses_hooks = True
         initialize(hooks, pack, unpack_hook)
 
     return __init__

@@ -14,6 +14,10 @@ from .device_tags import device_at, device_of, index_of
 from .messages import text
 
 Tensor = torch.Tensor
+# PyTorch's C functions, which are faster than its Python wrappers for them.
+is_any_mode_active = torch._C._is_torch_function_mode_enabled
+pop_mode = torch._C._pop_torch_function_stack
+push_mode = torch._C._push_on_torch_function_stack
 _DLPACK_CUDA = 2  # DLPack's number for this type of device
 
 
@@ -64,32 +68,38 @@ class _Attribute(property):
 
 def fast_attributes(mode) -> dict[str, Any]:
     """Return faster replacements for attributes and methods of `torch.Tensor`, by name."""
-    count, is_off = torch._C._len_torch_function_stack, torch._C._is_torch_function_all_disabled
-    pop, push = torch._C._pop_torch_function_stack, torch._C._push_on_torch_function_stack
 
     def fast(original: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
         def call(tensor: Tensor) -> Any:
             # PyTorch calls other modes, and none within a function that a mode handles.
-            if count() != 1 or is_off():
-                return original(tensor)
-            top = pop()
-            try:
-                if top is mode:
-                    return run(tensor)
-            finally:
-                push(top)
+            if is_any_mode_active():
+                top = pop_mode()
+                try:
+                    if top is mode:
+                        return run(tensor)
+                finally:
+                    push_mode(top)
             return original(tensor)
 
         return functools.wraps(original)(call)
 
-    get_device, get_grad = Tensor.device.__get__, Tensor.grad.__get__
+    get_device, get_cuda, get_cpu = (
+        getattr(Tensor, name).__get__ for name in ("device", "is_cuda", "is_cpu")
+    )
+    get_grad = Tensor.grad.__get__
 
     def device(tensor: Tensor) -> torch.device:
-        device_index = index_of(tensor)
-        return device_at(device_index) if device_index >= 0 else get_device(tensor)
+        if (device_index := index_of(tensor)) >= 0:
+            return device_at(device_index)
+        return get_device(tensor)
 
     handle = mode.handlers[get_grad]
-    runs = {get_device: device, get_grad: lambda tensor: handle(mode, get_grad, (tensor,), {})}
+    runs = {
+        get_device: device,
+        get_cuda: lambda tensor: index_of(tensor) >= 0 or get_cuda(tensor),
+        get_cpu: lambda tensor: index_of(tensor) < 0 and get_cpu(tensor),
+        get_grad: lambda tensor: handle(mode, get_grad, (tensor,), {}),
+    }
     attributes = {
         get.__self__.__name__: _Attribute(get.__self__, fast(get, runs.get(get, get)))
         for get in (*_DEVICE_INDEPENDENT, *runs) if get.__name__ == "__get__"

@@ -169,7 +169,7 @@ class Installation:
         for name in ("_to_dlpack", "_to_dlpack_versioned"):
             self._wrap(torch._C, name, inspection.wrap_export)
         self._replace(torch.Tensor, "record_stream", lambda tensor, stream: None)
-        for name, replacement in inspection.fast_attributes(mode).items():
+        for name, replacement in (inspection.fast_attributes(mode) | mode.fast_operators()).items():
             self._replace(torch.Tensor, name, replacement)
         self._wrap(torch.Tensor, "_make_wrapper_subclass",
                    lambda create: storages.wrap_make_wrapper_subclass(mode, create))  # fmt: skip

@@ -76,20 +76,14 @@ def snapshot_entry(first: Block, index: int) -> dict[str, Any]:
         )  # fmt: skip
         block = block.next
     used = [entry for entry in blocks if entry["state"] == "active_allocated"]
+    size = sum(entry["size"] for entry in used)
     return {
-        "device": index,
-        "address": first.address,
-        "total_size": sum(entry["size"] for entry in blocks),
-        "allocated_size": sum(entry["size"] for entry in used),
-        "active_size": sum(entry["size"] for entry in used),
-        "requested_size": sum(entry["requested_size"] for entry in used),
-        "stream": 0,
-        "segment_type": "small" if first.small else "large",
-        "segment_pool_id": (0, 0),
-        "is_expandable": False,
-        "frames": [],
+        "device": index, "address": first.address, "stream": 0, "segment_pool_id": (0, 0),
+        "segment_type": "small" if first.small else "large", "is_expandable": False, "frames": [],
+        "total_size": sum(entry["size"] for entry in blocks), "allocated_size": size,
+        "active_size": size, "requested_size": sum(entry["requested_size"] for entry in used),
         "blocks": blocks,
-    }
+    }  # fmt: skip
 
 
 class Statistic:
@@ -98,50 +92,30 @@ class Statistic:
     Each property has three values: for the large pool, the small pool, and both pools together.
     """
 
-    __slots__ = ("_at_reset", "_current", "_freed", "_peak", "_rising")
+    __slots__ = ("_at_reset", "_current", "_freed", "peak")
 
     def __init__(self) -> None:
         self._current, self._freed, self._at_reset = [0, 0], [0, 0], [0, 0]
-        self._peak = [0, 0, 0]
-        # Values change with every tensor, so the peak is updated only before a value decreases.
-        self._rising = False
+        # The largest values since the start or the last `reset_peak`.
+        self.peak = [0, 0, 0]
 
     def add(self, small: int, change: int) -> None:
         """Add `change` to the current value of a pool; `small` is 1 for the small pool."""
-        if change >= 0:
-            self._rising = True
-            self._current[small] += change
-            return
-        if self._rising:
-            self._note_peak()
-        self._freed[small] -= change
-        self._current[small] += change
+        now, peak = self._current, self.peak
+        now[small] += change
+        if change < 0:
+            self._freed[small] -= change
+        elif now[small] > peak[small] or sum(now) > peak[2]:
+            peak[small], peak[2] = max(now[small], peak[small]), max(sum(now), peak[2])
 
     def set_to(self, small: int, value: int) -> None:
         """Set the current value of a pool."""
         self.add(small, value - self._current[small])
 
-    def _note_peak(self) -> None:
-        # Faster than `max`, since this code runs for nearly every tensor.
-        (large, small), peak = self._current, self._peak
-        if large > peak[0]:
-            peak[0] = large
-        if small > peak[1]:
-            peak[1] = small
-        if large + small > peak[2]:
-            peak[2] = large + small
-        self._rising = False
-
     @property
     def current(self) -> list[int]:
         """The current values."""
         return _with_sum(self._current)
-
-    @property
-    def peak(self) -> list[int]:
-        """The largest values since the start or the last `reset_peak`."""
-        self._note_peak()
-        return self._peak
 
     @property
     def freed(self) -> list[int]:
@@ -156,7 +130,7 @@ class Statistic:
 
     def reset_peak(self) -> None:
         """Reset the peak to the current values."""
-        self._peak = self.current
+        self.peak = self.current
 
     def reset_accumulated(self) -> None:
         """Set the sums of increases and decreases to zero."""
@@ -196,8 +170,6 @@ class DeviceMemory:
         self._reserved_at_most = 0
         self._max_pending = 0
         self._empty: weakref.WeakSet[Any] = weakref.WeakSet()  # tags of tensors without elements
-        # Small blocks that were replaced as soon as they were freed: bytes, requested, number.
-        self._replaced = [0, 0, 0]
         self._lock = threading.Lock()
         memories_in_use.add(self)
 
@@ -223,17 +195,16 @@ class DeviceMemory:
         if nbytes == 0:
             self._empty.add(tag)
             return
-        block = Block(tag, self._pending.append)
+        pending = self._pending
+        block = Block(tag, pending.append)
         block.requested = nbytes
-        block.size = size = (nbytes + BLOCK - 1) // BLOCK * BLOCK
-        block.small = size <= SMALL
         block.used = False
-        self._pending.append(block)
-        if not block.small:
+        pending.append(block)
+        if nbytes > SMALL:
             with self._lock:
-                self._reserved_at_most += segment_size(size)
+                self._reserved_at_most += segment_size(block_size(nbytes))
                 self._set_max_pending()
-        if len(self._pending) > self._max_pending:
+        if len(pending) > self._max_pending:
             with self._lock:
                 self._process()
 
@@ -312,8 +283,24 @@ class DeviceMemory:
         try:
             while pending:
                 block = pending.popleft()
+                # Most often, a block is freed and one of its size requested. They would all get
+                # the same address, so only the last one is placed.
+                repeats = 0
+                while (
+                    len(pending) > 1 and pending[0] is block
+                    and (following := pending[1]).requested == block.requested
+                    and following.used is False
+                ):  # fmt: skip
+                    pending.popleft()
+                    block = pending.popleft()
+                    repeats += 1
+                if repeats:
+                    size = block_size(block.requested)
+                    for add, value in zip(self._adders, (size, block.requested, 1), strict=True):
+                        add(size <= SMALL, -repeats * value)
+                        add(size <= SMALL, repeats * value)
                 used = block.used
-                if used is None or (used and pending and self._replace(block, pending[0])):
+                if used is None:
                     continue
                 if used != self._freeing:
                     self._count_changes()
@@ -326,10 +313,6 @@ class DeviceMemory:
                     self._note_change(block)
         finally:
             self._count_changes()
-            for add, change in zip(self._adders, self._replaced, strict=True):
-                add(1, -change)
-                add(1, change)
-            self._replaced = [0, 0, 0]
             self._reserved_at_most = self._reserved()
             self._set_max_pending()
 
@@ -337,43 +320,10 @@ class DeviceMemory:
         free_bytes = self._available - self._reserved_at_most
         self._max_pending = min(_MAX_PENDING, free_bytes // _SMALL_SEGMENT)
 
-    def _replace(self, freed: Block, block: Block) -> bool:
-        """Free a block and place the next one, of the same size, where it was, if it belongs there.
-
-        This is a faster version of `_free` and `_place` for the most frequent pair of events.
-        """
-        size = freed.size
-        if block.used is not False or block.size != size or block.requested != freed.requested:
-            return False
-        before, after, address = freed.previous, freed.next, freed.address
-        if not freed.small or (before is not None and not before.used):
-            return False
-        # The size of the unused block that `freed` becomes, merged with the one after it.
-        merged = size if after is None or after.used else size + after.size
-        unused = self._unused[1]
-        position = bisect_left(unused, (size,))
-        if position < len(unused) and unused[position][2] is after:
-            position += 1
-        if position < len(unused) and unused[position] < (merged, address):
-            return False
-        self._pending.popleft()
-        block.address, block.previous, block.next = address, before, after
-        block.used, freed.used = True, None
-        if before is None:
-            self._segments[address] = block
-        else:
-            before.next = block
-        if after is not None:
-            after.previous = block
-        replaced = self._replaced
-        replaced[0] += size
-        replaced[1] += block.requested
-        replaced[2] += 1
-        return True
-
     def _place(self, block: Block) -> None:
         """Allocate a block from the smallest unused block that fits, and split off the rest."""
-        size, small = block.size, block.small
+        block.size = size = block_size(block.requested)
+        block.small = small = size <= SMALL
         block.used = None
         unused = self._unused[small]
         free_block = unused.pop(self._find(block.requested, size))[2]

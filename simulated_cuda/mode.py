@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
+from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
 from . import (
@@ -20,6 +20,7 @@ from . import (
     messages,
     mixed_devices,
     placement,
+    settings,
     storages,
     tracebacks,
 )  # fmt: skip
@@ -35,10 +36,14 @@ from .device_tags import (
     tag_of,
     thread,
 )  # fmt: skip
+from .inspection import is_any_mode_active, pop_mode, push_mode
 from .machine import Machine
 from .memory import DeviceMemory
 
+Tensor = torch.Tensor
 _is_deterministic = torch._C._get_deterministic_algorithms
+_is_cpu = Tensor.is_cpu.__get__
+_NUMBERS = frozenset({float, int})
 
 # Takes this mode, the function, its args and its kwargs.
 Handler = Callable[["SimulatedCUDA", Callable[..., Any], tuple, dict[str, Any]], Any]
@@ -57,6 +62,7 @@ class SimulatedCUDA(TorchFunctionMode):
         super().__init__()
         self.machine = machine
         self.memories = machine.memories
+        self.uses_hooks = False  # whether hooks for saved tensors were ever created
         self.handlers: dict[Callable[..., Any], Handler] = {
             **placement.handlers(),
             **inspection.handlers(),
@@ -107,7 +113,7 @@ class SimulatedCUDA(TorchFunctionMode):
             for value in relevant:
                 if type(value) not in PLAIN and value is not None:
                     return handle(public_api, relevant, *args, **kwargs)
-            top = _pop_mode()
+            top = pop_mode()
             try:
                 if top is self:
                     return self.__torch_function__(public_api, (), args, kwargs)
@@ -115,10 +121,56 @@ class SimulatedCUDA(TorchFunctionMode):
                 error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
                 raise
             finally:
-                _push_mode(top)
+                push_mode(top)
             return handle(public_api, relevant, *args, **kwargs)
 
         return handle_torch_function
+
+    def fast_operators(self) -> dict[str, Callable[..., Any]]:
+        """Return replacements for operators of `torch.Tensor` that call this mode faster."""
+        machine, count_dispatch_modes = self.machine, torch._C._len_torch_dispatch_stack
+        get_dtype, names = Tensor.dtype.__get__, settings.table("functions")["operators"]
+
+        def fast(operator: Callable[..., Any], method: Callable[..., Any]) -> Callable[..., Any]:
+            is_product = method in self.device_handlers
+
+            # Not if Python code may run during an operation: it needs `thread.running`.
+            def call(tensor: Tensor, other: Any) -> Any:
+                try:
+                    storage, kind = None, type(other)
+                    if (
+                        type(tensor) in PLAIN and (kind in PLAIN or kind in _NUMBERS)
+                        and is_any_mode_active() and not (
+                            self.uses_hooks or count_dispatch_modes() or machine.forked
+                            or autocast.state.used or _is_deterministic()
+                        )
+                    ):  # fmt: skip
+                        top = pop_mode()
+                        try:
+                            if (
+                                top is self and (index := storage_of(tensor).device_tag.index) >= 0
+                                and (kind in _NUMBERS
+                                     or storage_of(other).device_tag.index == index)
+                                and not (is_product and get_dtype(tensor) is not torch.float32)
+                            ):  # fmt: skip
+                                result = method(tensor, other)
+                                storage = storage_of(result)
+                        except (IndexError, RuntimeError):
+                            pass  # The mode runs the operation again, and explains the error.
+                        finally:
+                            push_mode(top)
+                    if storage is None:
+                        return operator(tensor, other)
+                    if storage.device_tag is UNKNOWN:
+                        move_storage(storage, index, self.memories, thread.backward_depth > 0)
+                    return result
+                except Exception as error:
+                    error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
+                    raise
+
+            return call
+
+        return {k: fast(getattr(Tensor, k), getattr(Tensor, v)) for k, v in names.items()}
 
     def run(self, func: Callable[..., Any], args: tuple, kwargs: dict, device_index: int) -> Any:
         """Run an operation whose tensors are all on the same device; set its result's device."""
@@ -149,7 +201,7 @@ class SimulatedCUDA(TorchFunctionMode):
                 storage = storage_of(result)
                 if storage.device_tag is not UNKNOWN:
                     return result
-                has_cpu_storage = result.is_cpu
+                has_cpu_storage = _is_cpu(result)
             except (NotImplementedError, RuntimeError):
                 has_cpu_storage = False
             if has_cpu_storage:

@@ -26,13 +26,6 @@ _NAMES = settings.table("functions")
 # Only the in-place form of `normal` is element-wise, and it takes no other tensor. The others are
 # composed of element-wise operations, the first of which checks the devices.
 _ELEMENTWISE = (ELEMENTWISE - {"normal"}) | {"allclose", "isclose", "ldexp", "soft_margin_loss"}
-# Element-wise operations that do not accept CPU scalars.
-_NO_CPU_SCALARS = frozenset({"binary_cross_entropy", "smooth_l1_loss"})
-# Overloads of element-wise operations that use the generated wrapper.
-_CHECKED_OVERLOADS = frozenset(
-    f"{name}.{overload}" for name in ("clamp", "clamp_min", "clamp_max")
-    for overload in ("Tensor", "Tensor_out")
-)  # fmt: skip
 FOREACH = "_foreach_"
 
 _RULES: dict[str, Rule] = dict.fromkeys(
@@ -60,8 +53,9 @@ def check(func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> int:
     if not {name, name.rstrip("_")}.isdisjoint(_NAMES["multi_device"]):
         return arguments[0].device_index
     name = name.removesuffix("_")
-    if name in _ELEMENTWISE and f"{name}.{func._schema.overload_name}" not in _CHECKED_OVERLOADS:
-        return check_elementwise(arguments, name not in _NO_CPU_SCALARS)
+    overload = f"{name}.{func._schema.overload_name}"
+    if name in _ELEMENTWISE and overload not in _NAMES["checked_overloads"]:
+        return check_elementwise(arguments, name not in _NAMES["no_cpu_scalars"])
     return check_each(func, arguments)
 
 

@@ -2,8 +2,8 @@
 
 Tensors stay ordinary CPU tensors, but their memory is never touched, so the system does not provide
 any. The meta kernels of PyTorch compute the shapes. What depends on values that do not exist is
-assumed: `all` is true, `any` is false, a mask selects half of the elements, a number is 1.
-Operations on the CPU are computed.
+assumed: `all` is true, `any` is false, a mask selects half of the elements, torchvision's `nms`
+keeps half of the boxes, a number is 1. Operations on the CPU are computed.
 """
 
 from __future__ import annotations
@@ -17,17 +17,14 @@ from torch.utils._pytree import tree_map_only
 
 from . import messages
 from .device_tags import tag_of, thread
+from .settings import table
 
 Tensor = torch.Tensor
 # Tensors of up to this many elements are computed, so that counters, scales and tables have values.
 _SMALL = 4096
 _LARGE = 1 << 24
 _FALSE = ("isnan", "isinf", "any")
-_REAL = frozenset(
-    ["view", "_unsafe_view", "_reshape_alias", "as_strided", "lift_fresh", "detach", "alias",
-     "set_", "resize_", "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided",
-     "_local_scalar_dense"]
-)  # fmt: skip
+_REAL = frozenset(table("functions")["without_values"])
 
 
 def _half(*shape: int) -> tuple[int, ...]:
@@ -75,6 +72,7 @@ _BY_VALUE: dict[str, Callable[..., Any]] = {
     "_ctc_loss": _ctc, "_linalg_check_errors": lambda *args, **named: None,
     "_ctc_loss_backward": lambda gradient, x, *_: torch.empty_like(x),
     "_nested_tensor_from_mask_left_aligned": lambda *args: False,
+    "nms": lambda boxes, *_: torch.zeros(_half(len(boxes)), dtype=torch.int64),
 }  # fmt: skip
 
 
@@ -92,9 +90,9 @@ def run(operation: Any, args: tuple, kwargs: dict[str, Any], memories: Sequence[
     tags = [tag_of(x) for x in tensors]
     on_cpu = thread.running < 0 and all(tag.index < 0 for tag in tags)
     limit = _LARGE if on_cpu else _SMALL
-    is_small = all(x.numel() <= limit for x in tensors) and not any(
-        tag.is_protected or (tag.index >= 0 and tag.memory not in memories) for tag in tags
-    )
+    is_kept = any(t.is_protected or (t.index >= 0 and t.memory not in memories) for t in tags)
+    is_written = is_kept and operation._schema.is_mutable
+    is_small = all(x.numel() <= limit for x in tensors) and not is_written
     if operation.is_view or name in _REAL or (is_small and tensors):
         try:
             return operation(*args, **kwargs)

@@ -24,6 +24,7 @@ from torch.utils import _python_dispatch
 from torch.utils._pytree import tree_leaves
 
 from .device_tags import UNKNOWN, DispatchMode, index_of, tag_of, thread
+from .settings import table
 
 Tensor = torch.Tensor
 _aten = torch.ops.aten
@@ -126,11 +127,7 @@ def _once(args: tuple, kwargs: dict) -> int:
 # The waits of one primitive operation, from its arguments, if one of its tensors is on a GPU.
 _STEPS: dict[Any, Callable[[tuple, dict], int]] = {
     _aten._local_scalar_dense: lambda args, kwargs: int(_on_gpu(args[0])),
-    **dict.fromkeys(
-        (_aten.nonzero, _aten.masked_select, _aten._unique2, _aten._linalg_check_errors,
-         _aten._to_sparse, _aten.allclose, _aten._linalg_eigh, _aten._linalg_svd, _aten.linalg_eig,
-         _aten.linalg_eigvals, _aten.linalg_lstsq, _aten.linalg_pinv, _aten.cholesky_inverse),
-        _once),
+    **{getattr(_aten, name): _once for name in table("functions")["waits_once"]},
     _aten.unique_consecutive: lambda args, kwargs: _argument(args, kwargs, 3, "dim") is None,
     _aten.index: _index,
     _aten._unsafe_index: _index,

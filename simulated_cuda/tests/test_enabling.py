@@ -213,5 +213,10 @@ def test_other_modes_and_subclasses_get_pytorchs_own_functions(simulation_off):
     assert called == [getter, torch.Tensor.add, getter]
     assert torch.Tensor.shape.__get__ == getter
     assert x.__add__("text") is NotImplemented
+    with pytest.raises(RuntimeError, match="The size of tensor a") as info:
+        x + torch.ones(3, device="cuda")
+    assert len(info.traceback) == 1
+    with torch.device("meta"), pytest.raises(RuntimeError, match="Expected all tensors to be on"):
+        x @ torch.ones(2, device="cpu")
     with torch._C.DisableTorchFunction():
         assert x.device.type == "cpu"

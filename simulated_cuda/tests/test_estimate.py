@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
+from torchvision.ops import nms
 
 import simulated_cuda
 
@@ -69,6 +70,24 @@ def test_nothing_of_the_program_changes(simulation_off, options, has_state):
     assert [span.name for span in results[0].waits][-1] == "item"
     assert sum(span.row == "copy to GPU 0" for span in results[0].spans) == 2
     assert not simulated_cuda.is_enabled()
+
+
+@pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM])
+def test_recurrent_networks_with_two_layers_have_gradients(simulation_off, kind):
+    net, x = kind(256, 512, num_layers=2, batch_first=True), torch.ones(20, 35, 256)
+    assert simulated_cuda.estimate(lambda: net(x)[0].sum().backward(), gpu="T4").kernels
+
+
+def test_detection_with_large_and_small_tensors(simulation_off):
+    low = torch.rand(5000, 2)
+    boxes, target = torch.cat([low, low + 1], 1), torch.tensor([0.0, 0.0, 2.0, 3.0])
+
+    def select():
+        # Values of small tensors are known; `nms` keeps half of the boxes.
+        assert not (target[2:] <= target[:2]).any()
+        return boxes[nms(boxes, boxes[:, 0], 0.5)] * target
+
+    assert simulated_cuda.estimate(select, gpu="T4").kernels[-1].work.bytes >= 2500 * 4 * 8
 
 
 def test_an_estimate_inside_a_simulation_leaves_the_device_alone(gpu):
