@@ -44,23 +44,21 @@ def run_alone(notebook: Path, python: Path, environment: dict[str, str], expecte
             kernel_manager_class=ColabLike,
             resources={"metadata": {"path": folder}},
         )
-        start, bootstrap, message = monotonic(), 0.0, ""
+        start, message = monotonic(), ""
         try:
             with client.setup_kernel(env=environment):
                 for index, cell in enumerate(content.cells):
-                    cell_start = monotonic()
                     client.execute_cell(cell, index)
-                    if "bootstrap" in cell.metadata.get("tags", []):
-                        bootstrap = monotonic() - cell_start
         except CellExecutionError as error:
             message = f"{error.ename}: {error.evalue}"
         except (CellTimeoutError, DeadKernelError) as error:
             message = f"{type(error).__name__}: {error}"
     is_right = message.startswith(expected) if expected else not message
-    times = f"{bootstrap:7.1f} s {monotonic() - start:6.1f} s"
-    print(f"{times}  {notebook.relative_to(ROOT)}{'' if is_right else '  WRONG'}")
+    print(
+        f"{monotonic() - start:6.1f} s  {notebook.relative_to(ROOT)}{'' if is_right else '  WRONG'}"
+    )
     if message:
-        print(f"                     {message}", flush=True)
+        print(f"          {message}", flush=True)
     return is_right
 
 
@@ -75,7 +73,6 @@ def main(arguments: list[str]) -> int:
     colab["COLAB_RELEASE_TAG"] = "release-colab"
     if "CIFAR10_ROOT" in colab:
         colab["CIFAR10_ROOT"] = str(Path(colab["CIFAR10_ROOT"]).absolute())
-    print("bootstrap    total  notebook", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         archive = Path(folder) / "course.zip"
         command = ["git", "archive", "--format=zip", "--prefix=course/", "-o", str(archive), "HEAD"]

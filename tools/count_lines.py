@@ -14,10 +14,7 @@ LIMITS = {
     "helpers/checks": (("helpers/checks/",), 5000),
     "helpers, rest": (("helpers/",), 7000),
     "course/grading": (("course/grading/",), 2800),
-    "course: execution, batch, reports": (
-        ("course/execution/", "course/batch/", "course/reports/"),
-        2200,
-    ),
+    "course: runs, reports": (("course/execution/", "course/batch/", "course/reports/"), 2200),
     "course, rest": (("course/",), 2700),
     "simulated_cuda": (("simulated_cuda/",), 7000),
     "tools, benchmarks, scripts": (("tools/", "benchmarks/", "scripts/"), 3000),

@@ -5,9 +5,8 @@
     python -m tools.fit_clock DATA --leave-out   also predict each card from the others
 
 DATA is a folder with the files that docs/the_clock.md names. Half of each kind of measurements is
-used to fit the constants, the other half to report. The networks come from timm, without weights;
-their kernels are recorded once and kept in build/clock. Needs pandas, scipy, timm and tomli-w,
-which the course does not install.
+used to fit the constants, the other half to report. The networks come from timm; their kernels are
+recorded once and kept in build/clock. Needs pandas, scipy, timm and tomli-w.
 
 Measurements are a DataFrame. Each row has its `kind`, a row of the printed table; the `card`; the
 published time in `seconds`; the `works`, pairs of a kernel and its count; the number of `launches`
@@ -53,7 +52,6 @@ from simulated_cuda.work import Work
 ROOT = Path(__file__).parents[1]
 CONSTANTS = ROOT / "simulated_cuda" / "clock_constants.toml"
 PAGE = ROOT / "docs" / "the_clock.md"
-HEADER = "# Written by `python -m tools.fit_clock DATA --write`; docs/the_clock.md explains them."
 # What is fitted in which order, and which networks.
 SETTINGS = tomllib.loads((ROOT / "tools" / "fit_clock.toml").read_text("utf-8"))
 CACHE = ROOT / "build" / "clock" / "steps"
@@ -63,9 +61,8 @@ Step = Callable[[], None]
 
 def read_operators(path: Path) -> pd.DataFrame:
     """Return up to 1,000 measurements of each operation on each card."""
-    groups = [rows for _, rows in pd.read_parquet(path).groupby(["op", "gpu"], sort=False)]
-    chosen = [random.Random(0).sample(range(len(rows)), min(1000, len(rows))) for rows in groups]
-    table = pd.concat(rows.iloc[indices] for rows, indices in zip(groups, chosen, strict=True))
+    shuffled = pd.read_parquet(path).sample(frac=1, random_state=0)
+    table = shuffled.groupby(["op", "gpu"], sort=False).head(1000)
     return table.assign(
         kind=table.op.where(~table.op.isin(ELEMENTWISE), "element-wise"),
         offset=table.op + " " + table.gpu,
@@ -298,11 +295,10 @@ def read_published(path: Path) -> pd.DataFrame:
     torch.backends.cuda.matmul.allow_tf32 = False
     # Lambda's batches are so large that the time of launches, which is not known, does not matter.
     is_nvidia = table.source == "NVIDIA"
+    computer = ("computer of " + table.gpu).where(is_nvidia, "")
+    table = table.assign(launches=table.launches.where(is_nvidia, 0), computer=computer)
     # Rows alternate between the precisions: without the shuffle, one half would have one precision.
-    return table.assign(
-        launches=table.launches.where(is_nvidia, 0),
-        computer=("computer of " + table.gpu).where(is_nvidia, ""),
-    ).sample(frac=1, random_state=0).sort_values("kind", kind="stable")  # fmt: skip
+    return table.sample(frac=1, random_state=0).sort_values("kind", kind="stable")
 
 
 def predict(table: pd.DataFrame, constants: Constants, offsets: dict[str, float]) -> pd.Series:
@@ -323,9 +319,8 @@ def fit(
 ) -> tuple[Constants, dict[str, float]]:  # fmt: skip
     """Return constants for which the measurements are predicted best, and the offsets in us.
 
-    `bounds` has the constants to fit, such as "family.product.overlap". A panel counts as much as
-    any other, however many measurements it has, or `panel_weights` times as much. Rare large errors
-    count less than their squares.
+    `bounds` has the constants to fit, such as "family.product.overlap". All panels count alike, or
+    `panel_weights` times as much. Rare large errors count less than their squares.
     """
     result = copy.deepcopy(constants)
     places = []  # the tables and keys of the constants
@@ -333,8 +328,7 @@ def fit(
         *parents, key = path.split(".")
         places.append((functools.reduce(operator.getitem, parents, result), key))
     offsets = dict.fromkeys(sorted({*table.offset, *table.computer} - {""}), 35.0)
-    sizes = table.groupby("panel").panel.transform("size")
-    weights = table.panel.map(panel_weights).fillna(1) / sizes
+    weights = table.panel.map(panel_weights).fillna(1) / table.panel.map(table.panel.value_counts())
     weights = (weights / weights.mean()) ** 0.5
 
     def set_values(values: np.ndarray) -> None:
@@ -378,8 +372,8 @@ def by_data_sheet(table: pd.DataFrame, bandwidth: bool = True) -> list[float]:
     """Return the times that the peaks of the data sheet give, with or without the bytes."""
 
     def seconds(work: Work, card: Card) -> float:
-        arithmetic = work.flops / (1e12 * card.peak_tflops(work.precision))
-        return max(arithmetic, bandwidth * work.bytes / (1e9 * card.bandwidth))
+        moving = bandwidth * work.bytes / (1e9 * card.bandwidth)
+        return max(work.flops / (1e12 * card.peak_tflops(work.precision)), moving)
 
     pairs = zip(table.works, table.card, strict=True)
     return [sum(n * seconds(work, card) for work, n in works) for works, card in pairs]
@@ -402,8 +396,7 @@ def report(table: pd.DataFrame, title: str = "kind") -> pd.Series:
     ]
     for kind, rows in errors.groupby(table.kind, sort=False):
         median, times = rows.median(), per_image.loc[rows.index]
-        rank = times.predicted.corr(times.seconds, method="spearman")
-        ratio = (times.predicted / times.seconds).median()
+        rank, ratio = times.rank().corr().iloc[0, 1], (times.predicted / times.seconds).median()
         lines.append(
             f"| {SETTINGS['labels'].get(kind, kind)} | {len(rows)} | {median.error:.1%} | "
             f"{rows.error.quantile(0.9):.0%} | {ratio:.2f} | {rank:.3f} | {median.roofline:.0%} | "
@@ -411,8 +404,7 @@ def report(table: pd.DataFrame, title: str = "kind") -> pd.Series:
         )
     print("", *lines, sep="\n", flush=True)
     page = PAGE.read_text("utf-8")
-    old = re.search(rf"(?ms)^\| {title} \|.*?\n(?=\n)", page)
-    if old:
+    if old := re.search(rf"(?ms)^\| {title} \|.*?\n(?=\n)", page):
         PAGE.write_text(page.replace(old[0], "\n".join(lines) + "\n"), "utf-8")
     return errors.error.groupby(table.kind).median()
 
@@ -424,8 +416,8 @@ def leave_out(table: pd.DataFrame, constants: Constants) -> None:
         own = mine.architecture.iloc[0]
         rest = operators[operators.architecture != own]
         fitted, _ = fit_all(rest, constants)
-        others = pd.DataFrame([fitted["architecture"][name] for name in rest.architecture])
-        fitted["architecture"][own] = others[["bandwidth", "cached", "fp32"]].mean().to_dict()
+        others = pd.DataFrame([fitted["architecture"][name] for name in rest.architecture]).mean()
+        fitted["architecture"][own] = others[["bandwidth", "cached", "fp32"]].to_dict()
         # What launching and measuring took is a property of the measurement, not of the card.
         _, offsets = fit(mine.iloc[::2], fitted, {}, {})
         mine = mine.iloc[1::2]
@@ -436,18 +428,15 @@ def plot(table: pd.DataFrame, path: Path) -> None:
     """Write scatter plots of published and modelled times, the cards of a source in one."""
     height = math.ceil(table.panel.nunique() / 5)
     figure = Figure(figsize=(16, 4 * height), layout="constrained")
-    axes = list(figure.subplots(height, 5).flat)
-    for axis, (kind, rows) in zip(axes, table.groupby("panel", sort=False), strict=False):
+    for place, (kind, rows) in enumerate(table.groupby("panel", sort=False), start=1):
+        axis = figure.add_subplot(height, 5, place)
         for gpu, mine in rows.groupby("gpu", sort=False):
-            milliseconds = 1e3 * mine[["seconds", "predicted"]]
-            axis.loglog(*milliseconds.T.values, ".", markersize=4, alpha=0.6, label=gpu)
+            axis.loglog(1e3 * mine.seconds, 1e3 * mine.predicted, ".", alpha=0.6, label=gpu)
         ends = axis.get_xlim()
         axis.plot(ends, ends, color="black", linewidth=0.8)
         axis.set(title=kind, xlabel="published time (ms)", ylabel="modelled time (ms)")
         axis.xaxis.set_minor_formatter("")
         axis.legend(fontsize=6, ncols=math.ceil(rows.gpu.nunique() / 10))
-    for axis in axes[table.panel.nunique() :]:
-        axis.remove()
     figure.savefig(path, dpi=90)
 
 
@@ -459,13 +448,12 @@ def main() -> int:
     parser.add_argument("--leave-out", action="store_true", help="predict cards that were left out")
     options = parser.parse_args()
     signal.signal(signal.SIGPROF, lambda *_: (_ for _ in ()).throw(TimeoutError()))
-    data = options.data
     tables = [
-        read_operators(data / "operators.parquet"),
-        read_resnet50(data / "resnet50_inference.csv"),
-        read_transformers(data / "transformers.csv"),
+        read_operators(options.data / "operators.parquet"),
+        read_resnet50(options.data / "resnet50_inference.csv"),
+        read_transformers(options.data / "transformers.csv"),
         read_language_models(ROOT / "tools" / "language_models.csv"),
-        *(read_networks(data / file, kind, count) for kind, file, count in SETTINGS["networks"]),
+        *(read_networks(options.data / file, kind, n) for kind, file, n in SETTINGS["networks"]),
         read_published(ROOT / "tools" / "published_networks.csv"),
     ]
     table = pd.concat(tables, ignore_index=True)
@@ -487,7 +475,8 @@ def main() -> int:
         name = "networks" if is_network else "operations"
         plot(rows, ROOT / "docs" / f"the_clock_{name}.png")
     if options.write:
-        CONSTANTS.write_text(f"{HEADER}\n{tomli_w.dumps(fitted)}", "utf-8")
+        header = "# Written by `python -m tools.fit_clock DATA --write`; see docs/the_clock.md."
+        CONSTANTS.write_text(f"{header}\n{tomli_w.dumps(fitted)}", "utf-8")
     return 0
 
 

@@ -157,9 +157,7 @@ def main() -> int:
     members = {member.student: member for member in ClassBuilder().members()}
 
     def show(graded: GradedSubmission, done: int, count: int) -> None:
-        student, notes = graded.submission.student, graded.notes or ""
-        points = f"{graded.points} of {graded.max_points}"
-        print(f"{done} of {count}: {student}, {points} {notes}", flush=True)
+        print(f"{done} of {count}: {graded.submission.student}, {graded.points}", flush=True)
 
     old_pids = set(psutil.pids())
     with tempfile.TemporaryDirectory() as folder:
@@ -172,8 +170,7 @@ def main() -> int:
         seconds = time.monotonic() - start
     num_wrong = 0
     for graded in results:
-        member = members[graded.submission.student]
-        for mark in graded.marks:
+        for member, mark in ((members[graded.submission.student], mark) for mark in graded.marks):
             points, hint = member.points[mark.exercise], member.hints.get(mark.exercise, mark.hint)
             if (mark.points, mark.hint) != (points, hint):
                 num_wrong += 1
