@@ -24,10 +24,7 @@ STUB = "CheckFailed: exercise 1"
 
 
 def run_alone(notebook: Path, python: Path, environment: dict[str, str], expected: str) -> bool:
-    """Execute a copy of `notebook` in an empty folder, in a kernel of `python`, and print times.
-
-    Returns whether its error starts with `expected`, or whether it has none if `expected` is empty.
-    """
+    """Execute a copy of `notebook` in an empty folder; return whether its error is as expected."""
 
     class ColabLike(AsyncKernelManager):
         @property
