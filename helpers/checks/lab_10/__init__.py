@@ -26,7 +26,7 @@ lab = Lab(
         -> Which program computes this element, and which elements does it read for it?
     one-program: A single program does all the work.
         -> A GPU runs many programs at the same time. Which part of the result can each compute?
-    too-many-programs: {error}.
+    too-many-programs: The grid is too large. {error}.
         -> Which elements does one program compute? How many programs do all elements need?
     idle-programs: Of the {programs} programs, {idle} read nothing.
         -> Each program computes a whole block. How many blocks are there?

@@ -49,12 +49,33 @@ class OneProgram(ast.NodeTransformer):
         return node
 
 
+class ThirdAxis(ast.NodeTransformer):
+    """Launches `depth` programs in the place of each one, of which all but the first do nothing."""
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Subscript):
+            grid = f"(*{ast.unparse(node.func.slice)}, 1)[:2] + ({self.depth},)"
+            node.func.slice = ast.parse(grid, mode="eval").body
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        self.generic_visit(node)
+        if node.decorator_list:
+            code = textwrap.indent(ast.unparse(node.body), " ")
+            node.body = ast.parse(f"if tl.program_id(2) == 0:\n{code}").body
+        return node
+
+
 def editor(answers: Answers, *, given: bool = False) -> Callable[..., None]:
     """Return a function that collects the lab's solution after edits; `given`: the given code.
 
     Its arguments: the hint that the answer must get (None: it is right), a name that says what is
     wrong, and pairs of a text and what replaces it everywhere. With `one_program`, a single program
-    does all the work.
+    does all the work; with `depth`, that many programs take the place of each one.
     """
     number = answers.exercise.number
     cell = re.search(rf"^# %% exercise={number}\n(.*?)\n# %%", LAB.read_text(), re.M | re.S)[1]
@@ -63,7 +84,11 @@ def editor(answers: Answers, *, given: bool = False) -> Callable[..., None]:
         cell = re.sub(r"^( *)# (?=.*)", r"\1", cell, flags=re.M)
 
     def collect(
-        hint: str | None, name: str, *edits: tuple[str, str], one_program: bool = False
+        hint: str | None,
+        name: str,
+        *edits: tuple[str, str],
+        one_program: bool = False,
+        depth: int = 0,
     ) -> None:
         code = cell
         for old, replacement in edits:
@@ -71,6 +96,8 @@ def editor(answers: Answers, *, given: bool = False) -> Callable[..., None]:
             code = code.replace(old, replacement)
         if one_program:
             code = ast.unparse(OneProgram().visit(ast.parse(code)))
+        if depth:
+            code = ast.unparse(ThirdAxis(depth).visit(ast.parse(code)))
         answer = define(code, f"exercise {number} {name}")[answers.exercise.names[0]]
         answer.__name__ = name
         answers.collected.append((answer, hint))
@@ -92,3 +119,5 @@ def collect_common(collect: Callable[..., None], new: str, result: str, argument
     collect("input-changed", "clears_the_input", (end, f"{argument}.zero_()\n    {end}"))
     collect("torch-computes", "result_from_torch", (end, f"{end} + 0"))
     collect("one-program", "loops_over_the_grid", one_program=True)
+    collect("idle-programs", "two_of_three_are_idle", depth=3)
+    collect("too-many-programs", "a_million_programs", depth=10**6)

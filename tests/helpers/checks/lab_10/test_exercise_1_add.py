@@ -20,7 +20,6 @@ collect(
     "not-covered", "no_store", ("tl.store(out_ptr + ", "(out_ptr + "), (", x + y, mask=mask)", ")")
 )
 collect("not-covered", "axes_swapped", ("id(0)", "id(2)"), ("id(1)", "id(0)"), ("id(2)", "id(1)"))
-collect("too-many-programs", "a_million_programs", (GRID, "(rows, 10**6)"))
 collect("not-covered", "mask_ends_too_early", ("< columns", "< columns - 1"))
 collect("race", "every_program_takes_the_first_row", ("tl.program_id(0)", "0"))
 collect("wrong-result", "subtracts", ("x + y", "x - y"))

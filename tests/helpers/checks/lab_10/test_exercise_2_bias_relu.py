@@ -18,7 +18,6 @@ BIAS = "bias_ptr + column, mask=mask"
 collect("outside", "mask_of_the_row", (BIAS, "bias_ptr + column, mask=row < 5"))
 collect("undefined", "bias_mask_too_strict", (BIAS, "bias_ptr + column, mask=column < 9"))
 collect("not-covered", "grid_without_columns", ("(rows, triton.cdiv(columns, 32))", "(rows, 1)"))
-collect("idle-programs", "a_program_per_element", ("triton.cdiv(columns, 32)", "columns"))
 collect("wrong-result", "bias_of_the_first_block", (BIAS, "bias_ptr + column % BLOCK, mask=mask"))
 collect("race", "blocks_overlap", ("tl.program_id(1) * BLOCK", "tl.program_id(1) * BLOCK // 2"))
 collect("wrong-result", "no_relu", (RELU, "x + bias"))
