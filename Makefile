@@ -78,16 +78,18 @@ site: $(READY)
 	    COURSE_SITE_LANGUAGE=$(notdir $(page:/index.md=)) $(SPHINX) \
 	    -d build/doctrees/$(notdir $(page:/index.md=)) . build/site/$(notdir $(page:/index.md=)) &&) true
 
-# uv takes half of pip's time; pip is used where uv cannot reach an index.
+# uv takes half of pip's time; pip is used where uv cannot reach an index. In a terminal, uv shows
+# the progress of its downloads: PyTorch's take minutes on a slow network.
 # JupyterLab reads docs/jupyterlab/page_config.json itself; Notebook 7 needs it in the environment.
 # The stamp is written last, so the next make completes an interrupted installation.
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	    "The course needs Python 3.11 or newer; this is " + sys.version.split()[0] + \
 	    ". Choose another one: make PYTHON=python3.12")'
+	@echo "Installs the packages into $(VENV): the first time, this takes minutes, and 6 GB of disk."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) uv==0.13.8
-	$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.txt || \
+	$(BIN)/uv pip install $(if $(CI),--quiet) --python $(BIN)/python -r requirements.txt || \
 	    $(PIP) -r requirements.txt
 	$(PIP) --no-deps -e .
 	mkdir -p $(VENV)/etc/jupyter/labconfig

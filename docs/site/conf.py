@@ -203,7 +203,8 @@ def _notebook(text, docname, output):
             )
         for data in (shown.get("data", {}) for shown in cell.get("outputs", [])):
             # Results for a run's report are not for readers.
-            data.pop("application/vnd.gpu-course.result+json", None)
+            for kind in ("result", "check"):
+                data.pop(f"application/vnd.gpu-course.{kind}+json", None)
             html = "".join(data.get("text/html", ""))
             if _FIGURE.search(html):
                 data["text/html"] = _FIGURE.sub(lambda f: _file_of(f, docname, output), html)
