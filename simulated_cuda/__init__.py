@@ -173,13 +173,10 @@ def visible_devices(count: int) -> Iterator[None]:
         if current is not None:
             stack.enter_context(current.machine.resized(count))
         elif count == 0:
-            for module in (torch.cuda, torch.accelerator):
-                hidden = mock.patch.multiple(module, is_available=bool, device_count=int)
-                stack.enter_context(hidden)
-            none = mock.patch.object(
-                torch.accelerator, "current_accelerator", lambda check_available=False: None
-            )
-            stack.enter_context(none)
+            for api in (torch.cuda, torch.accelerator):
+                stack.enter_context(mock.patch.multiple(api, is_available=bool, device_count=int))
+            none = mock.Mock(return_value=None)
+            stack.enter_context(mock.patch.object(torch.accelerator, "current_accelerator", none))
         elif not (torch.cuda.is_available() and torch.cuda.device_count() == count):
             stack.enter_context(simulated(count, over_real=True))
         yield

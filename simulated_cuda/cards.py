@@ -29,7 +29,7 @@ class Card:
         l2: L2 cache in MiB.
         watts: power limit.
         pcie: peak bandwidth of the link to the host in GB/s, in one direction.
-        tflops: dense peak in TFLOP/s by precision: "fp32", "tf32", "fp16", "bf16".
+        tflops: dense peak in TFLOP/s by precision: "fp32" (required), "tf32", "fp16", "bf16".
         source: where the values come from.
     """
 
@@ -84,7 +84,7 @@ def find_card(name: str | Card) -> Card:
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise ValueError(
         f"There is no card named {name!r}.{hint} Known cards: {', '.join(cards)}. For another "
-        "card, pass a simulated_cuda.Card with the values of its data sheet."
+        "card, pass a simulated_cuda.Card with its data sheet to estimate(gpu=) or enable(gpu=)."
     )
 
 

@@ -117,15 +117,13 @@ class Estimate:
 
 def summary(e: Estimate, what: str = "call") -> str:
     """Return the estimate as text of several lines; `what` is what it is about."""
-    card = e.card
-    errors = table("clock_constants")["errors"]
+    card, errors = e.card, table("clock_constants")["errors"]
+    factor = max(e.cpu_seconds, e.gpu_seconds) / max(min(e.cpu_seconds, e.gpu_seconds), 1e-9)
     if e.limit == "copies":
         reason = f"copies between the CPU and the GPU, which take {_ms(e.copy_seconds)}"
     elif e.limit == "launches":
-        factor = e.cpu_seconds / max(e.gpu_seconds, 1e-9)
         reason = f"the CPU: launching the kernels takes {factor:.1f} times as long as running them"
     else:
-        factor = e.gpu_seconds / max(e.cpu_seconds, 1e-9)
         part = "its memory" if e.limit == "memory" else "its arithmetic units"
         reason = f"the GPU, mostly {part}; it works {factor:.1f} times as long as the CPU launches"
     enough = "fits into" if e.fits else "does NOT fit into"
@@ -138,16 +136,17 @@ def summary(e: Estimate, what: str = "call") -> str:
         f"  use       {e.flops / e.seconds / 1e12:.3g} TFLOP/s in products and convolutions, "
         f"{e.mfu:.0%} of the peak (MFU)",
     ]
-    for name, count, seconds in e.most_expensive():
+    column = 1 if e.limit == "launches" else 2  # the number of launches, or the seconds
+    rows = sorted(e.most_expensive(len(e.kernels)), key=lambda row: -row[column])
+    for name, count, seconds in rows[:5]:
         share = seconds / max(e.gpu_seconds, 1e-12)
-        lines.append(
-            f"  kernels   {name}: {count} launches, {_ms(seconds)}, {share:.0%} of the GPU's time"
-        )
+        row = f"  kernels   {name}: {count} launches, {_ms(seconds)}, {share:.0%} of the GPU's time"
+        lines.append(row)
     counts = Counter((span.line, span.name) for span in e.waits)
     waits = _sums(((span.line, span.name), span.seconds) for span in e.waits)
     for (line, name), seconds in sorted(waits.items(), key=lambda item: -item[1])[:5]:
-        times = counts[line, name]
-        lines.append(f"  waits     {line}: {name}, {times} times, {_ms(seconds)} in total")
+        row = f"  waits     {line}: {name}, {counts[line, name]} times, {_ms(seconds)} in total"
+        lines.append(row)
     return "\n".join(lines)
 
 
@@ -245,9 +244,8 @@ def _machine_for(card: Card) -> Iterator[Machine]:
                        "memories": memories, "every_allocation": True}),
             (mode, {"memories": memories, "handlers": mode.handlers | timed.handlers()}),
         ]  # fmt: skip
-        for allocations in _get_current_dispatch_mode_stack():
-            if isinstance(allocations, EveryAllocation):
-                replaced.append((allocations, {"memories": memories}))
+        modes = (m for m in _get_current_dispatch_mode_stack() if isinstance(m, EveryAllocation))
+        replaced += [(every_allocation, {"memories": memories}) for every_allocation in modes]
         for owner, values in replaced:
             stack.enter_context(mock.patch.multiple(owner, **values))
         yield machine

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections import namedtuple
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,11 +18,9 @@ import simulated_cuda
 
 from . import settings
 
-if TYPE_CHECKING:
-    import torch
-
 _OPTION = "--simulated-cuda"
 _active = contextlib.ExitStack()
+_Mark = namedtuple("_Mark", "gpus memory no_waits fits", defaults=(1, "8GiB", False, None))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -84,6 +83,16 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     return f"CUDA: {settings.Settings(installed.machine.count, installed.machine.total)}"
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Refuse a misspelled option, with which a test would check nothing."""
+    marker = item.get_closest_marker("simulated_cuda")
+    try:
+        mark = _Mark(*marker.args, **marker.kwargs) if marker else _Mark()
+        settings.parse_size(str(mark.fits or mark.memory))
+    except (TypeError, ValueError) as error:
+        raise pytest.UsageError(f"{item.nodeid}: {error}. Options: {_Mark._fields}") from error
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
     """Enable the simulation for a marked test, and reset the devices before every test."""
@@ -94,10 +103,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
         if before is not None and item.config.option.simulated_cuda is not None:
             before.machine.reset()
         return (yield)
-    fits = marker.kwargs.get("fits")
-    memory = settings.parse_size(str(fits or marker.kwargs.get("memory", "8GiB")))
-    gpus = marker.args[0] if marker.args else marker.kwargs.get("gpus", 1)
-    with simulated_cuda.simulated(gpus, memory, every_allocation=fits is not None):
+    mark = _Mark(*marker.args, **marker.kwargs)
+    memory = settings.parse_size(str(mark.fits or mark.memory))
+    with simulated_cuda.simulated(mark.gpus, memory, every_allocation=mark.fits is not None):
         return (yield)
 
 
@@ -105,8 +113,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[Any]:
     """Fail a marked test whose code waits for a GPU or does not fit in its memory."""
     marker = item.get_closest_marker("simulated_cuda")
-    fits, no_waits = (marker.kwargs.get(name) if marker else None for name in ("fits", "no_waits"))
-    if not (fits or no_waits):
+    mark = _Mark(*marker.args, **marker.kwargs) if marker else _Mark()
+    if not (mark.fits or mark.no_waits):
         return (yield)
     import torch
 
@@ -114,26 +122,22 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[Any]:
         try:
             result = yield
         except torch.OutOfMemoryError as error:
-            if not fits:
+            if not mark.fits:
                 raise
-            peak = max(map(torch.cuda.max_memory_allocated, range(torch.cuda.device_count())))
-            pytest.fail(
-                f"The test does not fit in {fits}: its peak was {peak / settings.GIB:.2f} GiB "
-                f"before this error.\n{error}"
-            )
-    if no_waits and counter.waits:
+            pytest.fail(f"The test does not fit in {mark.fits}.\n{error}")
+    if not any(map(torch.cuda.max_memory_allocated, range(mark.gpus))):
+        pytest.fail("Nothing was on a simulated GPU: move networks and inputs with .to('cuda')")
+    if mark.no_waits and counter.waits:
         lines = "\n".join(f"  {wait}" for wait in counter.waits)
         pytest.fail(f"The CPU waits for the GPU {len(counter)} times:\n{lines}", pytrace=False)
     return result
 
 
 @pytest.fixture
-def simulated_gpu() -> Iterator[torch.device]:
+def simulated_gpu() -> Iterator[Any]:
     """The device `cuda:0`, simulated for this test if the simulation is not already enabled."""
     import torch
 
-    if simulated_cuda.is_enabled():
-        yield torch.device("cuda", 0)
-        return
-    with simulated_cuda.simulated():
+    enabled = simulated_cuda.is_enabled()
+    with contextlib.nullcontext() if enabled else simulated_cuda.simulated():
         yield torch.device("cuda", 0)

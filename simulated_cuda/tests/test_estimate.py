@@ -198,3 +198,18 @@ def test_inference_mode_counts_the_same_kernels_as_no_grad(simulation_off):
         return simulated_cuda.estimate(mode()(lambda: net(images)), gpu="T4")
 
     assert estimate(torch.inference_mode).flops == estimate(torch.no_grad).flops > 0
+
+
+def test_summary_lists_the_most_launches_if_they_are_the_limit():
+    def many_small(x, A):
+        for _ in range(20):
+            x = x + 1
+        return A @ A
+
+    result = simulated_cuda.estimate(
+        many_small, torch.zeros(8), torch.zeros(2048, 2048), gpu="H100"
+    )
+    assert result.limit == "launches"
+    assert result.most_expensive(1)[0][0] == "mm"
+    first = next(line for line in str(result).splitlines() if line.startswith("  kernels"))
+    assert "add: 20 launches" in first

@@ -95,7 +95,31 @@ def test_without_option_only_marked_tests_have_gpus_and_their_conditions_apply(t
     result = run_pytest(tmp_path)
     assert "2 failed, 4 passed, 4 skipped" in result.stdout, result.stdout + result.stderr
     assert ": assert x.sum() > 0" in result.stdout
-    assert "does not fit in 1GiB: its peak was 1.00 GiB" in result.stdout
+    assert "does not fit in 1GiB." in result.stdout
+    assert "1024.00 MiB is allocated by PyTorch" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ('fits="16 GB"', "test_it: '16 GB' is not a size; write for example 16GiB"),
+        ("no_wait=True", "unexpected keyword argument 'no_wait'. Options: ('gpus', 'memory', 'no"),
+    ],
+)
+def test_invalid_marker_is_a_usage_error(tmp_path, options, message):
+    source = f"import pytest\n@pytest.mark.simulated_cuda({options})\ndef test_it(): pass\n"
+    (tmp_path / "test_it.py").write_text(source)
+    result = run_pytest(tmp_path)
+    assert result.returncode == pytest.ExitCode.USAGE_ERROR
+    assert message in result.stderr + result.stdout
+
+
+def test_marked_test_that_uses_no_gpu_fails(tmp_path):
+    (tmp_path / "test_it.py").write_text(
+        "import pytest, torch\n"
+        "@pytest.mark.simulated_cuda(no_waits=True)\ndef test_cpu(): torch.ones(1).item()\n"
+    )
+    assert "Nothing was on a simulated GPU" in run_pytest(tmp_path).stdout
 
 
 def test_simulation_started_by_a_test_is_not_reset(tmp_path):
