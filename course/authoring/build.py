@@ -48,6 +48,8 @@ def build(
     make_cifar10_root_absolute()
     read = cache(partial(read_translation, course))
     selected = targets(course, names, read)
+    if names and not selected:
+        log("No notebook is completely translated. To see what is left: course translate check")
     written = []
     for code in languages(course):
         is_used = any(target.translator.language == code for target in selected)

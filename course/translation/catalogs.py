@@ -123,9 +123,7 @@ def update_all(course: CourseFolder, names: list[str]) -> None:
         raise CourseError("There are no languages yet. To add one: course translate update es")
     for language in selected:
         if not re.fullmatch("[a-z]{2}", language):
-            raise CourseError(
-                f"{language!r} is not a language code of two lowercase letters, such as fr."
-            )
+            raise CourseError(f"{language!r} is not a language code of two lowercase letters.")
     documents = [read_document(course, name) for name in document_names(course)]
     for language in selected:
         changed = [d.name for d in documents if update(course, d, language)]

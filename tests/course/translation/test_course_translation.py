@@ -1,15 +1,18 @@
 """A translation of a small course is built, and the check reports texts that are not up to date."""
 
 import json
+from pathlib import Path
 
 import nbformat
 import pytest
 
 from course.authoring.build import build
 from course.authoring.up_to_date import find_outdated
-from course.translation.catalogs import update
+from course.course_folder import open_course
+from course.translation.catalogs import languages, update
 from course.translation.course_translation import read_translation
 from course.translation.documents import read_document
+from helpers import language
 from tests.course.translation.pseudo import LANGUAGE, pseudo, translate_all
 from tests.course.translation.same_code import is_same_code
 
@@ -69,7 +72,7 @@ def test_pages_and_helper_messages_are_built(built_course):
     assert texts["01: A section with `code`"] == pseudo("A section with `code`")
     page = (built_course.root / "docs" / LANGUAGE / "index.md").read_text(encoding="utf-8")
     assert f"[{pseudo('The first lesson')}](../../notebooks/xx/01_first.ipynb)" in page
-    assert "\n\n[English](../../index.md)\n\n" in page
+    assert "\n\n[English](../../index.md) · " in page
     assert find_outdated(built_course.folder) == []
     assert build(built_course.folder, [], log=lambda line: None) == []
 
@@ -100,6 +103,20 @@ def test_notebook_without_a_complete_translation_is_not_built(changed_course):
     assert f"[{pseudo('The second lesson')}](../../notebooks/xx/02_second.ipynb)" in page
     names = [path.name for path in (changed_course.notebooks / LANGUAGE).glob("*.ipynb")]
     assert names == ["02_second.ipynb"]
+
+
+def test_build_says_that_no_notebook_of_a_language_is_complete(built_course):
+    folder, lines = built_course.root / "locale" / "yy", []
+    folder.mkdir()
+    assert build(built_course.folder, ["yy"], log=lines.append) == []
+    folder.rmdir()
+    assert lines[0].startswith("No notebook is completely translated.")
+
+
+def test_every_language_has_a_rule_for_percent_signs():
+    codes = languages(open_course(Path(__file__).parents[3]))
+    missing = set(codes) - language._PERCENT.keys()
+    assert not missing, f"Add them to _PERCENT in helpers/language.py: {missing}"
 
 
 def test_language_is_checked_only_after_its_first_build(changed_course):
