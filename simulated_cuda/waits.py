@@ -1,9 +1,8 @@
 """What makes the CPU wait for a GPU: a counter, and the debug mode of `torch.cuda`.
 
-A wait is what PyTorch reports after `torch.cuda.set_sync_debug_mode`. Explicit synchronization, as
-in `torch.cuda.synchronize`, is not reported. A function mode sees copies between devices and
-indexing, and names the operation. A dispatch mode sees the steps inside operations and backward
-passes. `tests/waits.toml` lists operations and where PyTorch's source code waits.
+A wait is what PyTorch reports after `torch.cuda.set_sync_debug_mode`, so not a `synchronize`. A
+function mode sees copies between devices and indexing, and names the operation. A dispatch mode
+sees the steps in operations and backward passes. `tests/waits.toml` lists where PyTorch waits.
 """
 
 from __future__ import annotations
@@ -120,10 +119,6 @@ def _value_on_gpu(args: tuple, kwargs: dict) -> int:
     return int(isinstance(args[-1], Tensor) and _on_gpu(args[-1]))
 
 
-def _once(args: tuple, kwargs: dict) -> int:
-    return 1
-
-
 # The waits of one primitive operation, from its arguments, if one of its tensors is on a GPU.
 _STEPS: dict[Any, Callable[[tuple, dict], int]] = {
     _aten._local_scalar_dense: lambda args, kwargs: int(_on_gpu(args[0])),
@@ -145,9 +140,9 @@ _STEPS: dict[Any, Callable[[tuple, dict], int]] = {
 }  # fmt: skip
 # The waits of a whole function that does something else on the CPU, so that its steps do not count.
 _WHOLE: dict[Callable[..., Any], Callable[[tuple, dict], int]] = {
-    Tensor.tolist: _once,
+    Tensor.tolist: lambda args, kwargs: 1,
     # Once for each number, mask and row that is formatted; the number depends on the values.
-    **dict.fromkeys((Tensor.__repr__, Tensor.__str__), _once),
+    **dict.fromkeys((Tensor.__repr__, Tensor.__str__), lambda args, kwargs: 1),
     Tensor.numpy: lambda args, kwargs: bool(kwargs.get("force")),
     **dict.fromkeys(
         (torch.full, torch.linspace, torch.logspace),
@@ -157,8 +152,7 @@ _WHOLE: dict[Callable[..., Any], Callable[[tuple, dict], int]] = {
         _argument(args, kwargs, 1, "num_classes") in (None, -1)
     ),
 }
-# Functions that return a copy, those that create a tensor from Python's data, and those that write
-# their last tensor into their first.
+# Functions that copy, that create a tensor from Python's data, and that write into their first.
 _FROM_DATA = {torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor}
 _COPIES = {Tensor.to, Tensor.cpu, Tensor.cuda, Tensor.type, *_FROM_DATA}
 _WRITES = {Tensor.copy_, Tensor.__setitem__, Tensor.fill_}
@@ -262,8 +256,13 @@ class Waits(TorchFunctionMode):
                 self.muted = True
             elif func is Tensor.__getitem__ or func is Tensor.__setitem__:
                 self.note(self._function, _waits_of_indexing(func, args), reads=False)
+                for index in tree_leaves(args[1]) if _is_on_gpu(args[0]) else ():
+                    if isinstance(index, Tensor) and index.dim() and index.device.type == "cpu":
+                        self.copies.append(Copy(index.nbytes, "cpu", str(args[0].device), True))
             if func in _WRITES and len(args) > 1:
                 self._note_write(func, args, kwargs)
+            if func in _FROM_DATA and args and isinstance(args[-1], list | tuple):
+                self.note(self._function, sum(map(_is_on_gpu, tree_leaves(args[-1]))))
             result = func(*args, **kwargs)
             if func in _COPIES and isinstance(result, Tensor):
                 tensors = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]

@@ -71,6 +71,16 @@ def test_copies_are_recorded_with_devices_and_bytes(two_gpus):
     assert len(counter) == 1
 
 
+def test_a_tensor_of_numbers_on_the_gpu_reads_each(gpu):
+    x, mask = torch.ones(2, device=gpu), torch.ones(2) > 0
+    with simulated_cuda.count_waits() as counter:
+        torch.tensor([x[0], x[1]])
+    assert [wait.operation for wait in counter.waits] == 2 * ["tensor"]
+    with simulated_cuda.count_waits() as counter:
+        x[mask]
+    assert [(copy.source, copy.bytes) for copy in counter.copies] == [("cpu", 2)]
+
+
 def test_nothing_waits_on_the_cpu(simulation_off):
     x = torch.ones(3)
     with simulated_cuda.count_waits() as counter:

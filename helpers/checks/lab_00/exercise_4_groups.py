@@ -7,7 +7,7 @@ section = "Many lanes, one control unit"
 
 
 def cases(draw):
-    for negatives in (4, draw.choice([1, 2, 3]), draw.choice([5, 6, 7]), 0, 8):
+    for negatives in (4, 3, 5, draw.choice([1, 2, 6, 7]), 0, 8):
         x = (3 * draw.sample(range(1, 99), 3))[:8]
         # If four are negative, they are neither one half of the list nor every second number.
         yield {"x": [-x[i] if i < negatives else x[i] for i in (0, 4, 5, 1, 2, 6, 7, 3)]}

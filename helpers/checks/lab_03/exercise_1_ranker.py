@@ -28,11 +28,10 @@ def collect(call, case, Ranker):
     # The attributes that torch does not register.
     own = {name: value for name, value in vars(net).items() if name not in vars(nn.Module())}
     tensors = [(name, value) for name, value in own.items() if isinstance(value, torch.Tensor)]
-    modules = {*net.modules()}
     layers = [
         {"name": name, "what": describe(value)}
         for name, value in own.items()
-        if any(isinstance(x, nn.Module) and x not in modules for x in tree_leaves(value))
+        if any(isinstance(x, nn.Module) and x not in {*net.modules()} for x in tree_leaves(value))
     ]
     if not tensors and not layers:
         facts = call(net, case.X.make(), name="Ranker")

@@ -73,9 +73,7 @@ def differing(f, part):
 
 side_effects = {
     "net-not-moved": lambda f: left_behind(f.weights | f.buffers, f.case.wanted),
-    "state-lost": lambda f: (
-        (lost := f.earlier["state"].keys() - f.state) and {"entry": min(lost).split()[1]}
-    ),
+    "state-lost": lambda f: (x := f.earlier["state"].keys() - f.state) and {"entry": min(x)[2:]},
     "state-not-moved": lambda f: left_behind(f.state, f.case.wanted),
     "numbers-changed": lambda f: first(differing(f, part) for part in f.earlier),
 }

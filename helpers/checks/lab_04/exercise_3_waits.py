@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from helpers.checks.plain import are_close, first, is_close
+from helpers.checks.plain import PlainTensor, are_close, describe, first, is_close
 
 answers = "train_and_count(net, batches, optimizer)"
 points = 3
@@ -39,8 +39,7 @@ def train(case):
     net, batches, optimizer, cross_entropy = build(case)
     losses, norms, mistakes = [], [], [0] * 4
     for inputs, targets in batches:
-        scores = net(inputs)
-        loss = cross_entropy(scores, targets)
+        loss = cross_entropy(scores := net(inputs), targets)
         optimizer.zero_grad()
         loss.backward()
         norms.append(nn.utils.clip_grad_norm_(net.parameters(), 1.0).item())
@@ -48,8 +47,7 @@ def train(case):
         losses.append(loss.item())
         for guess, label in zip(scores.argmax(1).tolist(), targets.tolist(), strict=True):
             mistakes[label] += guess != label
-    accuracy = 1 - sum(mistakes) / (8 * case.count)
-    results = sum(losses) / case.count, accuracy, max(norms), mistakes
+    results = sum(losses) / case.count, 1 - sum(mistakes) / 8 / case.count, max(norms), mistakes
     return list(net.parameters()), dict(zip(KEYS, results, strict=True))
 
 
@@ -63,6 +61,9 @@ def wrong_entry(f):
 
 returns = ("not-the-results", lambda value, case: isinstance(value, dict) and {*value} == {*KEYS})
 side_effects = {
+    "not-a-number": lambda f: first(
+        isinstance(x, PlainTensor) and {"what": describe(x)} for x in f.value.values()
+    ),
     "different-steps": lambda f: not are_close(f.net, train(f.case)[0]),
     "wrong-result": wrong_entry,
     "many-waits": lambda f: f.waits > 4 and {"waits": f.waits},

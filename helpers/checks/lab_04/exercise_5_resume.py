@@ -1,10 +1,12 @@
 """Lab 04, exercise 5: continue an interrupted epoch, on a machine without a GPU."""
 
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
 from torch import nn
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from helpers.checks.collecting import CallFailed, Case
 from helpers.checks.plain import are_close
@@ -19,11 +21,10 @@ BATCHES = 4
 
 
 def cases(draw):
-    # The device before and after the interruption, with the GPUs of the second machine, and how
-    # many batches the interrupted epoch has used.
-    for before, after, gpus, done in (("cuda:1", "cpu", 0, 2), ("cpu", "cuda:1", 2, BATCHES)):
-        case = {"before": before, "after": after, "gpus": gpus, "epochs": 3, "stop": (1, done)}
-        steps = BATCHES + done
+    # The devices before and after the interruption, the GPUs of the second machine, and the number
+    # of steps that are done: not twice an even one, for answers that write every second checkpoint.
+    for before, given, gpus, steps in (("cuda:1", "cpu", 0, 7), ("cpu", "cuda:1", 2, 8)):
+        case = {"before": before, "after": given, "given": given, "gpus": gpus, "epochs": 3}
         yield case | {"seed": draw.randrange(2**31), "steps": steps, "all": 3 * BATCHES}
 
 
@@ -45,29 +46,29 @@ def collect(call, case, train_with_checkpoints):
     def run(seed, device, stop):
         net, optimizer = build(Case(case, seed=seed), device)
         counts.append(0)
-        net.register_forward_pre_hook(lambda *_: counts.append(counts.pop() + 1))
 
-        def batches_of(epoch):
-            for number, batch in enumerate([*make_batches(case, epoch), None]):
-                if (epoch, number) == stop:
-                    interrupted.append(True)
-                    raise RuntimeError("the machine was stopped")
-                if batch:
-                    yield batch
+        def observe(layer, args):
+            # Not in `batches_of`, which an answer may exhaust before its first step.
+            if layer is net and counts[-1] == stop:
+                interrupted.append(path.exists())
+                raise RuntimeError("the machine was stopped")
+            counts[-1] += layer is net
 
-        return call(train_with_checkpoints, net, optimizer, batches_of, case.epochs, path), net
+        batches_of = partial(make_batches, case)
+        with register_module_forward_pre_hook(observe):  # not in `net`, which can be pickled
+            return call(train_with_checkpoints, net, optimizer, batches_of, case.epochs, path), net
 
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = Path(folder, "checkpoint.pt")
         with visible_devices(2):
             try:
-                run(case.seed, case.before, case.stop)
+                run(case.seed, case.before, case.steps)
             except CallFailed:
                 if not interrupted:
                     raise
         with visible_devices(case.gpus):
             facts, net = run(case.seed + 1, case.after, None)
-            return facts.add(net=net, counts=counts)
+            return facts.add(net=net, counts=counts, saved=interrupted)
 
 
 def train(case):
@@ -85,11 +86,9 @@ errors = {
     "whole-objects": lambda f: "eights only load failed" in f.error.values["error"],
 }
 side_effects = {
-    "starts-again": lambda f: f.counts[1] == f.case.all,
+    "starts-again": lambda f: f.counts[1] == f.case.all or f.saved == [False],
     "steps-differ": lambda f: sum(f.counts) != f.case.all and {"count": sum(f.counts)},
-    "net-moved": lambda f: (
-        f.net.devices != [f.case.after] and {"given": f.case.after, "found": f.net.devices[0]}
-    ),
+    "net-moved": lambda f: f.net.devices != [f.case.given] and {"found": f.net.devices[0]},
     "weights-differ": lambda f: not are_close(f.net, train(f.case)),
 }
 hints = """

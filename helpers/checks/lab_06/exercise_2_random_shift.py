@@ -46,7 +46,7 @@ def uneven(f):
 side_effects = {
     "not-a-shift": lambda f: find_shifts(f) is None,
     "uneven-shifts": uneven,
-    "same-shift-on-both-axes": lambda f: torch.equal(*find_shifts(f)),
+    "same-shift-on-both-axes": lambda f: torch.equal(*find_shifts(f).abs()),
 }
 hints = """
 not-a-shift: With `max_shift` = {max_shift}, one of the returned images is not the original shifted

@@ -28,7 +28,7 @@ def build(case):
 def collect(call, case, predict):
     net, images, calls = build(case).to(case.given), case.images.make(), []
     net.train(case.given != "cpu")
-    net.register_forward_pre_hook(lambda *_: calls.append((net.training, torch.is_grad_enabled())))
+    net.register_forward_pre_hook(lambda x, _: calls.append((x.training, torch.is_grad_enabled())))
     facts = call(predict, net, images)
     facts.arguments = {"images": plain(images)}
     return facts.add(calls_of_net=calls, net=net)

@@ -56,7 +56,7 @@ def collect(call, case, learn):
         stepped.clear()
 
     def record_step(optimizer, *_):
-        stale.append(id(optimizer) in stepped)
+        stale.append(parameter.grad is not None and id(optimizer) in stepped)
         stepped.append(id(optimizer))
 
     net.register_forward_pre_hook(record_images)

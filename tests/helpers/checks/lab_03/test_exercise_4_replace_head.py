@@ -90,4 +90,16 @@ def replaces_nothing(net, optimizer, classes):
     nn.Linear(4, classes)
 
 
+@answers.wrong("raised")
+def replaces_the_state_by_a_plain_dict(net, optimizer, classes):
+    extends_the_group(net, optimizer, classes)
+    optimizer.state = dict(optimizer.state)
+
+
+@answers.wrong("head-not-trained")
+def trains_only_the_new_head(net, optimizer, classes):
+    group = drop(optimizer, change_head(net, classes))
+    group["params"] = list(net.head.parameters())
+
+
 test_answers = answers.make_test()

@@ -83,10 +83,17 @@ def returns_only_the_loss(net, batches, optimizer):
     return results([*train(net, batches, optimizer)])["loss"]
 
 
-@answers.wrong("unusable-result")
+@answers.wrong("not-a-number")
 def returns_tensors(net, batches, optimizer):
     found = results([*train(net, batches, optimizer)])
     return found | {"mistakes": torch.tensor(found["mistakes"])}
+
+
+@answers.wrong("many-waits")
+def reads_each_loss_into_one_tensor(net, batches, optimizer):
+    losses, *others = zip(*train(net, batches, optimizer), strict=True)
+    losses = torch.tensor(losses, device=losses[0].device)
+    return results(zip(losses, *others, strict=True))
 
 
 test_answers = answers.make_test()

@@ -51,14 +51,14 @@ def with_map_location_of_the_network(net, optimizer, batches_of, epochs, path):
 
 
 @answers.right
-def lists_the_batches_of_an_epoch_first(net, optimizer, batches_of, epochs, path):
+def lists_the_batches_of_an_epoch_first(net, optimizer, batches_of, epochs, path, less=0):
     done = load(net, optimizer, path)
     for epoch in range(done // 4, epochs):
         for number, batch in enumerate(
             [*batches_of(epoch)][done % 4 if epoch == done // 4 else 0 :]
         ):
             step(net, optimizer, batch)
-            save(net, optimizer, path, 4 * epoch + number + 1)
+            save(net, optimizer, path, 4 * epoch + number + 1 - less)
 
 
 @answers.wrong("needs-its-gpu")
@@ -105,6 +105,25 @@ def forgets_the_momentum(net, optimizer, batches_of, epochs, path):
 @answers.wrong("net-moved")
 def trains_on_the_cpu(net, optimizer, batches_of, epochs, path):
     counts_all_steps(net.cpu(), optimizer, batches_of, epochs, path)
+
+
+@answers.wrong("steps-differ")
+def saves_every_second_step(net, optimizer, batches_of, epochs, path):
+    def save_second(net, optimizer, path, steps):
+        if steps % 2 == 0:
+            save(net, optimizer, path, steps)
+
+    counts_all_steps(net, optimizer, batches_of, epochs, path, save=save_second)
+
+
+@answers.wrong("starts-again")
+def saves_elsewhere(net, optimizer, batches_of, epochs, path):
+    counts_all_steps(net, optimizer, batches_of, epochs, path.with_name("mine.pt"))
+
+
+@answers.wrong("steps-differ")
+def starts_a_list_with_the_last_batch(net, optimizer, batches_of, epochs, path):
+    lists_the_batches_of_an_epoch_first(net, optimizer, batches_of, epochs, path, less=1)
 
 
 test_answers = answers.make_test()

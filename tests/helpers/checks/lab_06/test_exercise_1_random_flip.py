@@ -87,4 +87,11 @@ def returns_only_the_mirrored_images(images):
     return images[_choose_at_random(images).flatten()].flip(3)
 
 
+@answers.wrong("copied")
+def indexes_with_a_mask_on_the_cpu(images):
+    result, chosen = images.clone(), torch.rand(len(images)) < 0.5
+    result[chosen] = images[chosen].flip(3)
+    return result
+
+
 test_answers = answers.make_test()

@@ -77,4 +77,10 @@ def returns_a_list(x, mantissa):
     return adds_and_shifts(x, mantissa).tolist()
 
 
+@answers.wrong("not-nearest")
+def splits_with_a_product_that_overflows(x, mantissa):
+    product = x * (2 ** (23 - mantissa) + 1)
+    return product - (product - x)
+
+
 test_answers = answers.make_test()

@@ -107,4 +107,14 @@ def sets_the_scale_again(net, optimizer, scaler, *rest):
     return loss
 
 
+@answers.wrong("not-a-loss")
+def converts_a_loss_computed_in_fp16(net, optimizer, scaler, X, y, max_norm):
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        scores = net(X)
+    loss = F.cross_entropy(scores, y).float()
+    scaler.scale(loss).backward()
+    return finish(net, optimizer, scaler, loss, max_norm)
+
+
 test_answers = answers.make_test()
