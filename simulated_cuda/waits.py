@@ -122,7 +122,7 @@ def _value_on_gpu(args: tuple, kwargs: dict) -> int:
 # The waits of one primitive operation, from its arguments, if one of its tensors is on a GPU.
 _STEPS: dict[Any, Callable[[tuple, dict], int]] = {
     _aten._local_scalar_dense: lambda args, kwargs: int(_on_gpu(args[0])),
-    **{getattr(_aten, name): _once for name in table("functions")["waits_once"]},
+    **{getattr(_aten, name): lambda args, kwargs: 1 for name in table("functions")["waits_once"]},
     _aten.unique_consecutive: lambda args, kwargs: _argument(args, kwargs, 3, "dim") is None,
     _aten.index: _index,
     _aten._unsafe_index: _index,
