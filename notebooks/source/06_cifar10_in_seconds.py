@@ -562,8 +562,9 @@ print(f"per step: {waits} waits, {launches} kernels, {1e3 * step:.1f} ms, modell
 print(f"of these, the CPU launches for {1e3 * launching:.1f} ms")
 
 # %% [markdown]
-# No step waits, so the CPU runs ahead of the GPU, which is the limit. And airbench? Here is its own
-# file under the same clock, also without compilation:
+# No step waits, but launching takes as long as the whole step: at 58 µs per launch, the CPU is the
+# limit, not the GPU. And airbench? Here is its own file under the same clock, also without
+# compilation:
 
 # %%
 modelled = records.latest("modelled_recipes", "cpu").results
@@ -575,12 +576,12 @@ for name, cost in modelled["per_step"].items():
     )
 
 # %% [markdown]
-# The two recipes cost about the same per step, and airbench is published at 2.59 s, far below its
-# modelled time. One reason: it compiles its network, which fuses the small kernels between the
-# convolutions. But for the version in its [paper](https://arxiv.org/abs/2404.00498), that saves
-# only a seventh: 3.29 instead of 3.83 s, published. The rest may be cuDNN's search for the best
-# algorithm (`torch.backends.cudnn.benchmark = True`), which the clock does not model either, and
-# the error of the clock.
+# The two recipes cost about the same per step. airbench is published at 2.59 s, less than its
+# modelled time: it compiles its network, which fuses the small kernels between the convolutions, so
+# that the CPU launches fewer of them. The version in its
+# [paper](https://arxiv.org/abs/2404.00498) takes 3.29 s with compilation and 3.83 s without it,
+# published. The clock does not model cuDNN's search for the best algorithm
+# (`torch.backends.cudnn.benchmark = True`) either.
 #
 # Before you claim to be as fast as airbench, measure both: on the same GPU, with the same torch and
 # the same images, in alternating runs, without the time for compilation. One command does that and

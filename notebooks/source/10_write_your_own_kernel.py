@@ -184,7 +184,7 @@ for size in (1, 10_000, 1_000_000, 10_000_000, 100_000_000):
     print(f"{size:11,d} {1e6 * cost.cpu_seconds:14.0f} us {1e6 * cost.gpu_seconds:13.0f} us")
 
 # %% [markdown]
-# In this model, even the smallest kernel takes 5 µs of the GPU's time, and the operation around it
+# In this model, even the smallest kernel takes 6 µs of the GPU's time, and the operation around it
 # much more of the CPU's. Up to a million elements, this addition is limited by launches. Triton's
 # own launch, which is partly Python, takes time too. (58 µs is a CPU of 2018; with a fast one, 10
 # to 20 µs, the limit is at a few hundred thousand.)
