@@ -197,7 +197,7 @@ class Launch:
             raise TooManyPrograms(
                 f"The grid {grid} has {programs:,} programs, but at most {self._most:,} can be "
                 f"interpreted here. Each computes a whole block: the largest tensor has {size:,} "
-                f"elements, which need about triton.cdiv({size}, BLOCK) programs."
+                f"elements, so divide {size} by the elements of a block, and round up."
             )
         original(*grid)
         self.grid, self.programs, order = grid, programs, list(np.ndindex(grid))

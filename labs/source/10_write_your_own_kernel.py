@@ -212,8 +212,8 @@ check.exercise_4(matmul)
 # `values` (int32), which has no others. Each program counts a block of values, and adds its counts
 # to those of the others.
 #
-# The given kernel passes every test in the interpreter, where the programs run one after another.
-# On a GPU they run at the same time, in no fixed order, and the counts are wrong: it has **two**
+# In the interpreter, the given kernel counts right as long as its programs run in order. On a GPU
+# they run at the same time, in no fixed order, and the counts are wrong: it has **two**
 # races. Find and remove them. Several programs still share the work.
 
 
@@ -276,7 +276,7 @@ def softmax_kernel(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
     """Compute the softmax of one row, `BLOCK` elements at a time."""
     ### BEGIN SOLUTION
     first = tl.program_id(0) * columns
-    largest = -float("inf")
+    largest = -3.4e38  # finite: a block may have only minus infinity
     total = 0.0
     for start in range(0, columns, BLOCK):
         i = start + tl.arange(0, BLOCK)

@@ -86,7 +86,9 @@ def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 # - `tl.arange` needs a power of 2, known when the kernel is compiled: `tl.constexpr`.
 # - The *mask* switches off the elements of the last block that do not exist. What a load returns
 #   for them is undefined, unless you pass `other=`; here nothing uses it.
-# - A kernel returns nothing: it stores.
+# - A kernel returns nothing: it stores. Functions of `torch` do not work in it, but Triton has
+#   `tl.exp`, `tl.sqrt`, `tl.maximum(a, b)` and `tl.where(condition, a, b)` for elements, and
+#   `tl.sum` and `tl.max` for blocks.
 # - Program ids are int32, so offsets overflow above 2³¹ - 1: for such tensors write
 #   `tl.program_id(0).to(tl.int64)`.
 #
@@ -99,8 +101,9 @@ def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 #
 # </details>
 #
-# `kernel[grid](...)` launches. `kernels.recording`, from this course, keeps a list of what every
-# program reads and writes.
+# `kernel[grid](...)` launches. The *grid* is a tuple of one to three numbers of programs, and
+# `tl.program_id(0)` counts along the first; messages always show three. `kernels.recording`, from
+# this course, keeps a list of what every program reads and writes.
 
 # %%
 n = 100
@@ -131,7 +134,7 @@ plot_accesses(
 # `with torch.cuda.device(x.device):`. Without a GPU, kernels are only interpreted: the programs run
 # as Python, one after another, with NumPy's arithmetic. (Outside this course, set
 # `TRITON_INTERPRET=1` before the first import of Triton. Nothing is checked then: a missing mask
-# changes other memory of the process.) Results are right, but times mean nothing, and four things
+# changes other memory of the process.) Results are right, but times mean nothing, and five things
 # differ:
 #
 # - bfloat16 is silently wrong in the interpreter, which stores it in integers and adds those
@@ -141,7 +144,9 @@ plot_accesses(
 # - `triton.autotune` and `triton.testing.do_bench` need a GPU.
 # - The interpreter accepts code that the compiler refuses: dictionaries, `break`, global variables
 #   that are not `tl.constexpr`, a variable whose type changes in a loop, tiles that are too large.
-#   Combine masks with `&`, not with `and`.
+# - The interpreter takes every block for true, without an error: `a and b` gives `b`,
+#   `max(x, 0.0)` gives 0, and `if x < 0:` is always taken. Write `a & b`, `tl.maximum(x, 0.0)` and
+#   `tl.where(x < 0, 0.0, x)`.
 #
 # ### Without the mask
 
@@ -356,14 +361,16 @@ plot_accesses(
 # are next to each other, a column stride of 1; here it is 8. The picture shows what it did instead.
 # To fix it, multiply `column` by a column stride, or call `x.contiguous()` first.
 #
-# With a slice, a wrong stride can leave the view, and the recording stops it:
+# If you pass the number of columns as the row stride of a slice, programs can leave the view, and
+# the recording stops them:
 
 # %%
 wide = torch.randn(4, 16).to(gpu)
 view = wide[:, :6]  # strides (16, 1)
 try:
     with kernels.recording():
-        softmax_kernel[(4,)](view, torch.empty(4, 6, device=gpu), 6, 6, BLOCK=8)
+        out = torch.empty(4, 6, device=gpu)
+        softmax_kernel[(4,)](view, out, row_stride=6, columns=6, BLOCK=8)  # wrong: it is 16
 except kernels.OutOfBounds as error:
     print(error)
 
@@ -503,7 +510,7 @@ intensity["fused GELU"] = 4 * 1200 / (fused.bytes_read + fused.bytes_written)
 plot_speeds(
     {"roof of a T4 GPU (data sheet)": ([0.01, 8100 / 320, 1000], [3.2, 8100, 8100])},
     points={f"{name}, T4 GPU": (x, min(8100, 320 * x)) for name, x in intensity.items()},
-    title="Only large tiles bring a product near the peak of a T4",
+    title="Each doubling of the tile nearly doubles a product's roof on a T4",
     xlabel="operations per byte",
 )
 
@@ -526,15 +533,15 @@ plot_speeds(
 # both in one pass: when a larger maximum m' turns up, it corrects the sum so far,
 # $s \leftarrow s \cdot e^{m - m'} + \sum e^{x - m'}$.
 #
-# The maximum starts from a finite number: a first block of only minus infinity, as from an
-# attention mask, would otherwise give $-\infty - (-\infty)$, which is NaN.
+# The maximum starts from a finite number, about the smallest of fp32: a first block of only minus
+# infinity, as from an attention mask, would otherwise give $-\infty - (-\infty)$, which is NaN.
 
 
 # %%
 @triton.jit
 def online_softmax_kernel(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
     start_of_row = tl.program_id(0) * columns
-    maximum, total = -1e30, 0.0
+    maximum, total = -3.4e38, 0.0
     for start in range(0, columns, BLOCK):
         column = start + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + start_of_row + column, mask=column < columns, other=-float("inf"))
@@ -627,8 +634,9 @@ except RuntimeError as error:
 #
 # `torch.compile` should know about your kernel, so that it can fuse what is around it. `triton_op`
 # registers an operator, and `wrap_triton` shows its kernel to the compiler. On a GPU, the operator
-# works with `torch.compile` and `torch.export`, and anywhere on shapes alone. `register_autograd`
-# gives it a gradient. Without it, `backward()` raises an error: this operator has none yet.
+# works with `torch.compile` and `torch.export`, and everywhere on tensors without data (`meta`).
+# `register_autograd` gives it a gradient. Without it, `backward()` raises an error: this operator
+# has none yet.
 
 # %%
 from torch.library import triton_op, wrap_triton
@@ -657,7 +665,7 @@ torch.ops.gpu_course.bias_gelu.default._schema
 
 # %%
 @triton.jit
-def triton_poi_fused_0(in_ptr0, in_ptr1, out_ptr0, xnumel, XBLOCK: tl.constexpr):
+def triton_poi_fused_add_mul_sigmoid_0(in_ptr0, in_ptr1, out_ptr0, xnumel, XBLOCK: tl.constexpr):
     xnumel = 1200
     xoffset = tl.program_id(0) * XBLOCK
     xindex = xoffset + tl.arange(0, XBLOCK)[:]
@@ -677,7 +685,8 @@ def triton_poi_fused_0(in_ptr0, in_ptr1, out_ptr0, xnumel, XBLOCK: tl.constexpr)
 # %% [markdown]
 # Read it line by line, next to `bias_gelu_kernel`:
 #
-# - the name: `poi` is pointwise (`red` and `per` are reductions), `fused`, kernel number 0;
+# - the name: `poi` is pointwise (`red` and `per` are reductions), `fused`, the operations, and
+#   kernel number 0;
 # - `xnumel = 1200`: sizes are written into the code; for another size, it is generated again, or
 #   with a variable size;
 # - `xoffset`, `xindex`, `xmask`: program id, offsets, mask;
@@ -691,7 +700,7 @@ def triton_poi_fused_0(in_ptr0, in_ptr1, out_ptr0, xnumel, XBLOCK: tl.constexpr)
 # %%
 out = torch.empty_like(x)
 with kernels.recording() as launches:
-    triton_poi_fused_0[(5,)](x, bias, out, 1200, XBLOCK=256)
+    triton_poi_fused_add_mul_sigmoid_0[(5,)](x, bias, out, 1200, XBLOCK=256)
 torch.testing.assert_close(out, bias_gelu(x, bias))
 generated = launches[0]
 (

@@ -166,9 +166,7 @@ def test_without_triton_the_message_says_what_to_do(monkeypatch):
 @pytest.mark.parametrize("grid", [(5000,), (10**6,), (65, 64), (10**9, 10**9)])
 def test_too_many_programs_are_refused_before_the_first_one(grid):
     started, x = time.process_time(), torch.zeros(300)
-    with pytest.raises(
-        kernels.TooManyPrograms, match=r"300 .* triton.cdiv\(300, BLOCK\)"
-    ) as caught:
+    with pytest.raises(kernels.TooManyPrograms, match=r"300 .* divide 300 by") as caught:
         scale[grid](x, x, 300, BLOCK=4)
     assert f"{math.prod(grid):,} programs" in str(caught.value)
     assert time.process_time() - started < 1

@@ -20,10 +20,10 @@ lab = Lab(
         see: A race
     not-covered: No program writes some elements of the result.
         -> Which elements does each program write? Compare the grid and the mask with the shape.
-    undefined: The result depends on numbers that were never set.
-        -> `torch.empty` sets none, nor does a `tl.load` without `other=` where its mask is false.
+    undefined: The result has numbers that are infinite, NaN, or were never set.
+        -> What does `tl.load` return where its mask is false, and what does that add to the result?
     wrong-result: Element {place} of the result is {found:.4g}, but it should be {exact:.4g}.
-        -> Which program computes this element, and which elements does it read for it?
+        -> Which elements does its program read for it? (`if` and `max` do not work on a block.)
     one-program: A single program does all the work.
         -> A GPU runs many programs at the same time. Which part of the result can each compute?
     too-many-programs: The grid is too large. {error}.

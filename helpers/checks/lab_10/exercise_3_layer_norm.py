@@ -40,6 +40,6 @@ mistakes = {
 hints = """
 wrong-mean: Before `weight` and `bias` are applied, the rows should have the mean 0, but have not.
     -> What is the sum divided by? A block has more elements than a row. Are both applied?
-wrong-variance: What a row is divided by is wrong: its variance plus `eps` is off by {factor:.3g}.
+wrong-variance: A row's variance plus `eps` is wrong: it should be {factor:.3g} times as large.
     -> What is x - mean where the mask is false? How many squares are there? Where is `eps` added?
 """
