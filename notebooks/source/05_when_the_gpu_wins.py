@@ -53,7 +53,6 @@ from helpers.devices import describe_device
 from helpers.loaders import ResidentLoader, normalize
 from helpers.networks import ClassicNet, ScaledClassicNet
 from helpers.plots import speed as plots
-from helpers.plots.devices import plot_timelines
 from helpers.plots.speedups import plot_speedups
 from helpers.plots.style import show
 from helpers.speedups import CLASSIC, Speedup, SpeedupStudy, time_to_accuracy
@@ -752,6 +751,8 @@ def three_steps(net, at, read):
 
 
 # %%
+from helpers.plots.devices import plot_timelines
+
 variants = {
     "classic script": ("cpu", True),
     "resident data": ("cuda", True),
