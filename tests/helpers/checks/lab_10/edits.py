@@ -50,7 +50,7 @@ class OneProgram(ast.NodeTransformer):
 
 
 class ThirdAxis(ast.NodeTransformer):
-    """Launches `depth` programs in the place of each one, of which all but the first do nothing."""
+    """Launches `depth` programs instead of each one, of which all but the first do nothing."""
 
     def __init__(self, depth: int) -> None:
         self.depth = depth

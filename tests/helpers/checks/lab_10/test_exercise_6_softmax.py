@@ -22,7 +22,7 @@ FIRST = "total = 0.0\n    for start in range(0, columns, BLOCK):\n        i = st
 collect("wrong-sum", "first_element_missing", (FIRST, FIRST.replace("tl", "1 + tl")))
 collect("wrong-result", "last_block_twice", ("x - largest) / total", "x - x) / columns"))
 collect("overflow", "no_maximum", ("x - new", "x"), ("x - largest", "x"), (FACTOR, "total"))
-collect("overflow", "maximum_starts_at_0", ('largest = -3.4e38', "largest = 0.0"))
+collect("overflow", "maximum_starts_at_0", ("largest = -3.4e38", "largest = 0.0"))
 NEW = "tl.maximum(largest, tl.max(x))"
 collect("overflow", "maximum_of_the_first_block", (NEW, "largest if start else tl.max(x)"))
 collect("whole-row", "one_block_per_row", ("BLOCK=16", "BLOCK=64"), (f"{LOAD}\n", "x\n"))
