@@ -96,7 +96,7 @@ def run(operation: Any, args: tuple, kwargs: dict[str, Any], memories: Sequence[
     if operation.is_view or name in _REAL or (is_small and tensors):
         try:
             return operation(*args, **kwargs)
-        except RuntimeError:  # a check of values, such as those of `multinomial`
+        except (IndexError, RuntimeError):  # a check of values, such as those of `multinomial`
             if on_cpu or operation.is_view:
                 raise
     if name in _BY_VALUE:

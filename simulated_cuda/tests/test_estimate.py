@@ -135,12 +135,23 @@ def _values():
     return step
 
 
+def _positions():
+    def step():  # as LeViT: 4,802 numbers are not computed, but the 2,401 indices would be used
+        at = torch.cartesian_prod(*2 * [torch.arange(7, device="cuda")]).T
+        distances = (at[:, :, None] - at[:, None]).abs()
+        return X[:4, distances[0] * 7 + distances[1]] @ Y[:49].float()
+
+    return step
+
+
 def _checkpointed():
     net = torch.compile(Trainer().net)
     return lambda: checkpoint(net, X.clone().requires_grad_(), use_reentrant=False).sum().backward()
 
 
-@pytest.mark.parametrize("make", [_encoder, _recurrent, _loaded, _values, _checkpointed])
+@pytest.mark.parametrize(
+    "make", [_encoder, _recurrent, _loaded, _values, _positions, _checkpointed]
+)
 def test_code_that_people_write_has_a_plausible_estimate(simulation_off, make):
     result = simulated_cuda.estimate(make(), gpu="A100")
     assert result.kernels and 1e-5 < result.seconds < 1 and result.peak_bytes > 0
