@@ -68,8 +68,8 @@ raised: `{name}` raises {error}.{where}
     -> Call it yourself in a new cell with small tensors: the traceback shows the line.
 wrong-arguments: `{name}` cannot be called with the arguments of the exercise: {error}.
     -> Compare the first line of your function with the one that was given.
-takes-too-long: `{name}` was stopped after {seconds:g} seconds.
-    -> Is there a loop whose condition never becomes false, or one that does far more work than it
+takes-too-long: `{name}` was stopped after {seconds:g} seconds. Perhaps one of its loops never ends.
+    -> Is there a condition that never becomes false, or a loop that does far more work than it
     needs to?
 too-much-memory: `{name}` needs more memory than is available.
     -> Look for a tensor or a list that is larger than the exercise needs, or that grows in a loop.
