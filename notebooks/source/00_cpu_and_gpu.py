@@ -76,9 +76,9 @@ device = lesson.start(seed=seed)
 # ## A race (4 minutes)
 #
 # A network mostly multiplies matrices. Here is one product, of 6 billion multiplications and as
-# many additions: in plain Python, with torch on your CPU, and on two GPUs. Two times are measured
-# now: torch's, and Python's for one of the 3.3 million cells of the result, multiplied by their
-# number. Those of the T4, which Colab lends, and of the larger A100 are *published*
+# many additions: in plain Python, with torch on your CPU, and on two GPUs. Two of the times are
+# measured now: torch's, and Python's for one of the 3.3 million cells of the result, multiplied by
+# their number. Those of the T4, which Colab lends, and of the larger A100 are *published*
 # (NeuSight, 2025).
 #
 # A GPU lets Python continue at once, so the stopwatch must `synchronize`: wait until the GPU has
