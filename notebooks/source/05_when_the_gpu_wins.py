@@ -295,13 +295,12 @@ show(
 
 # %%
 found = records.published("resnet50_inference")
-origin = found["source"]
 show(
     plots.plot_panels(
         found["milliseconds"],
         ("images per batch", "time of a forward pass [ms]"),
         title="ResNet-50: up to batch 4, 10 to 13 ms on both GPUs; then the GPU is the limit",
-        source=f"Tesla T4, V100, {origin}",
+        source=f"Tesla T4 and V100, {found['source']}",
     ),
     alt="Published by NVIDIA in 2021: the time of a forward pass of ResNet-50 against the batch "
     "size, in fp32 and mixed precision, on a T4 and a V100. All four curves are flat for small "

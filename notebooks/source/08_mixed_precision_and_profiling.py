@@ -785,7 +785,6 @@ for fraction in (0.2, 0.5, 0.9):
 
 # %%
 found = records.published("training_throughput")
-origin = found["source"]
 fp32, fp16 = (found["per_second"][precision] for precision in ("fp32", "fp16"))
 gains = {
     gpu: {name: fp16[name][gpu]["1"] / fp32[name][gpu]["1"] for name in fp16}
@@ -796,7 +795,7 @@ show(
         gains,
         "samples per second, fp16 / fp32",
         title="fp16 trains 2.2 to 4.8 times as fast as fp32, and 1.4 to 2.1 times as fast as TF32",
-        source=f"V100 16 GB, A100 80 GB, H100 80 GB, {origin}",
+        source=f"V100 16 GB, A100 80 GB and H100 80 GB, {found['source']}",
     ),
     alt="Published by Lambda: the training speed of six networks in fp16, relative to fp32, on one "
     "V100, A100 and H100. The gain is largest on the V100, which has no TF32, and for BERT.",

@@ -506,7 +506,6 @@ torchrun("--nproc-per-node 1", programs / "all_reduce.py", nodes=2)
 
 # %%
 found = records.published("training_throughput")
-origin = found["source"]
 speedups = {
     name: {
         f"{gpu}: {speeds['8'] / speeds['1'] / 8:.0%} with 8": {
@@ -525,7 +524,7 @@ show(
         ("GPUs", "speed, as a multiple of one GPU's"),
         ticks=(1, 2, 4, 8),
         title="Scaling efficiency with 8 GPUs: 51% to 99%",
-        source=f"fp16; V100 16 GB, A100 80 GB, H100 80 GB, {origin}",
+        source=f"fp16; V100 16 GB, A100 80 GB and H100 80 GB, {found['source']}",
     ),
     alt="Published by Lambda: the training speed of ResNet-50, BERT large and GNMT on 1 to 8 GPUs, "
     "relative to one GPU. ResNet-50 reaches 90% or more of 8 times the speed on every GPU; the two "
