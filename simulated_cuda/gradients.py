@@ -167,7 +167,8 @@ def wrap_engine(mode, run_engine: Callable[..., Any]) -> Callable[..., Any]:
         thread.backward_depth += 1
         devices = [index_of(x) if isinstance(x, Tensor) else CPU for x in outputs]
         for seed, device_index in zip(args[0], devices, strict=False):
-            if isinstance(seed, Tensor) and device_index != CPU:
+            # The clock's constants were fitted without the operations on these gradients.
+            if isinstance(seed, Tensor) and device_index != CPU and mode.machine.clock is None:
                 set_device_of_gradient(mode, seed, device_index)
         refuses = max(devices, default=CPU) != CPU and torch.are_deterministic_algorithms_enabled()
         active = nullcontext() if mode in _get_current_function_mode_stack() else mode

@@ -208,8 +208,7 @@ def main(paths: Sequence[Path], arguments: Sequence[str], gpus: settings.Setting
         # A removal may cause an infinite loop.
         timeout = 60 + 20 * (time.monotonic() - start_time)
         if status != 0:
-            failed = "The tests must pass before moves are removed; see above."
-            print(output, failed, sep="\n", file=sys.stderr)
+            sys.stderr.write(f"{output}\nThe tests must pass before any removal; see above.\n")
             return 2
 
         def detected(*removed: Move) -> bool:
