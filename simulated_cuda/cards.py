@@ -46,6 +46,10 @@ class Card:
     tflops: Mapping[str, float]
     source: str = ""
 
+    def __post_init__(self) -> None:
+        if "fp32" not in self.tflops:
+            raise ValueError(table("errors")["no_fp32"].format(self.name, [*self.tflops]))
+
     @property
     def memory_bytes(self) -> int:
         """The bytes that a program can use; the driver keeps about 6 % (T4: 14.7 of 16 GiB)."""
@@ -91,7 +95,5 @@ def find_card(name: str | Card) -> Card:
 def _words(name: str) -> frozenset[str]:
     """Return the words of a name that matter: "Tesla V100-SXM2-16GB" -> v100, sxm, 16."""
     text = re.sub(r"sxm\d", "sxm", name.lower().replace("hbm3", "sxm"))
-    text = re.sub(r"(\d)ti\b", r"\1 ti", text)
-    words = {word.removesuffix("gib").removesuffix("gb") for word in re.findall(r"[a-z0-9]+", text)}
-    words = {word.removeprefix("rtx").removeprefix("gtx") for word in words}
-    return frozenset(words - _FILLER - {""})
+    text = re.sub(r"\b[rg]tx|gi?b\b", "", re.sub(r"(\d)ti\b", r"\1 ti", text))
+    return frozenset(re.findall(r"[a-z0-9]+", text)) - _FILLER

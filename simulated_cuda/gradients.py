@@ -123,8 +123,7 @@ def _check_seeds(outputs: object, seeds: object) -> None:
     for number, (output, seed) in enumerate(pairs):
         are_tensors = isinstance(output, Tensor) and isinstance(seed, Tensor)
         if are_tensors and index_of(output) != index_of(seed):
-            values = number, device_of(output), device_of(seed)
-            raise RuntimeError(messages.text("seed", *values))
+            raise RuntimeError(messages.text("seed", number, device_of(output), device_of(seed)))
 
 
 def _as_tuple(values: object) -> tuple:
@@ -166,14 +165,16 @@ def wrap_engine(mode, run_engine: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(outputs: Any, *args: Any, **kwargs: Any) -> Any:
         thread.backward_depth += 1
-        on_gpu = any(isinstance(x, Tensor) and index_of(x) != CPU for x in outputs)
-        refuses = on_gpu and torch.are_deterministic_algorithms_enabled()
+        devices = [index_of(x) if isinstance(x, Tensor) else CPU for x in outputs]
+        for seed, device_index in zip(args[0], devices, strict=False):
+            # The clock's constants were fitted without the operations on these gradients.
+            if isinstance(seed, Tensor) and device_index != CPU and mode.machine.clock is None:
+                set_device_of_gradient(mode, seed, device_index)
+        refuses = max(devices, default=CPU) != CPU and torch.are_deterministic_algorithms_enabled()
+        active = nullcontext() if mode in _get_current_function_mode_stack() else mode
         try:
-            with cuda_only_errors.Refusals() if refuses else nullcontext():
-                if mode in _get_current_function_mode_stack():
-                    return run_engine(outputs, *args, **kwargs)
-                with mode:
-                    return run_engine(outputs, *args, **kwargs)
+            with cuda_only_errors.Refusals() if refuses else nullcontext(), active:
+                return run_engine(outputs, *args, **kwargs)
         finally:
             thread.backward_depth -= 1
 

@@ -68,12 +68,11 @@ def snapshot_entry(first: Block, index: int) -> dict[str, Any]:
     blocks = []
     block: Block | None = first
     while block is not None:
-        state = "active_allocated" if block.used else "inactive"
-        requested = block.requested if block.used else 0
-        blocks.append(
-            {"address": block.address, "size": block.size, "requested_size": requested,
-             "state": state, "frames": []}
-        )  # fmt: skip
+        blocks.append({
+            "address": block.address, "size": block.size, "frames": [],
+            "requested_size": block.requested if block.used else 0,
+            "state": "active_allocated" if block.used else "inactive",
+        })  # fmt: skip
         block = block.next
     used = [entry for entry in blocks if entry["state"] == "active_allocated"]
     size = sum(entry["size"] for entry in used)

@@ -29,7 +29,6 @@ _CREATE_NO_TENSOR = {"autocast", "Generator", "synchronize"}
 _IGNORED = shutil.ignore_patterns(
     ".git", ".venv", "venv", "__pycache__", ".pytest_cache", ".tox", "node_modules", "build", "dist"
 )
-_TESTS_FAILED = 1
 
 
 @dataclass(frozen=True)
@@ -204,12 +203,12 @@ def main(paths: Sequence[Path], arguments: Sequence[str], gpus: settings.Setting
         copy = Path(folder) / root.name
         shutil.copytree(root, copy, ignore=_IGNORED, symlinks=True)
         start_time = time.monotonic()
+        print(f"Moves to remove: {len(moves)}. The tests must first pass with all.", flush=True)
         status, output = _run_tests(copy, arguments, gpus, None) if moves else (0, "")
         # A removal may cause an infinite loop.
         timeout = 60 + 20 * (time.monotonic() - start_time)
         if status != 0:
-            print(output, file=sys.stderr)
-            print("The tests must pass before moves are removed; see above.", file=sys.stderr)
+            sys.stderr.write(f"{output}\nThe tests must pass before any removal; see above.\n")
             return 2
 
         def detected(*removed: Move) -> bool:
@@ -224,8 +223,7 @@ def main(paths: Sequence[Path], arguments: Sequence[str], gpus: settings.Setting
             outcome = "MISSED  " if move in missed else "detected"
             print(f"[{number}/{len(moves)}] {outcome} {move}", flush=True)
         tests_require_one = len(missed) > 1 and detected(*missed)
-        together = combinations(missed, 2) if tests_require_one else ()
-        pairs = [pair for pair in together if detected(*pair)]
+        pairs = [p for p in combinations(missed, 2) if tests_require_one and detected(*p)]
     print(f"\n{len(moves) - len(missed)} of {len(moves)} removals were detected by a test.")
     untested = [str(move) for move in missed if not any(move in pair for pair in pairs)]
     for title, lines in {
@@ -258,5 +256,5 @@ def _run_tests(
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return _TESTS_FAILED, ""
+        return 1, ""  # as a failed test
     return completed.returncode, completed.stdout

@@ -224,16 +224,14 @@ def _common_device_index(values: Any) -> int:
                 device_index = storage_of(value).device_tag.index
             except (NotImplementedError, RuntimeError):
                 device_index = tag_of(value).index
-        elif kind in _NO_TENSORS:
-            continue
         elif kind is list or kind is tuple:
             device_index = _common_device_index(value)
             if device_index == _NO_TENSOR:
                 continue
-        elif isinstance(value, torch.Tensor):
-            device_index = tag_of(value).index
-        else:
+        elif kind in _NO_TENSORS or not isinstance(value, torch.Tensor):
             continue
+        else:
+            device_index = tag_of(value).index
         if common == _NO_TENSOR:
             common = device_index
         elif device_index != common:
@@ -266,6 +264,9 @@ class EveryAllocation(DispatchMode):
                 device_index = max((index_of(tensor) for tensor in tensors), default=CPU)
             if device_index != CPU:
                 set_devices(result, device_index, self.memories, guess=thread.backward_depth > 0)
+                if operation is torch.ops.aten._softmax_backward_data.default:
+                    # CUDA's function computes the product of its arguments first.
+                    set_devices(torch.empty_like(args[0]), device_index, self.memories)
                 self.note(operation, args, kwargs or {}, result, device_index)
             return result
 

@@ -849,7 +849,8 @@ for name, result in modelled.items():
 
 # %% [markdown]
 # One launch per row, at 58 microseconds each: the published measurements were made with CPUs
-# of 2018. A fast CPU takes 10 to 20. The GPU waits for the CPU. If you have a GPU, measure it:
+# of 2018. A newer one, next to an A100, took 32. The GPU waits for the CPU. If you have a GPU,
+# measure it:
 
 
 # %% tags=["nbval-ignore-output"]

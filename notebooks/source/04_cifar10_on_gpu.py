@@ -365,8 +365,8 @@ f"{arithmetic.get_total_flops() / 1e6:.1f} million floating-point operations for
 # the weights run as separate programs on the GPU, called *kernels*, and the CPU has to start each
 # one: a *kernel launch*. One launch takes [a few
 # microseconds](https://developer.nvidia.com/blog/cuda-graphs/) in C++; an operation called through
-# Python and PyTorch takes 10 to 20 on a fast CPU, and about 60 on the older ones that the model
-# below uses.
+# Python and PyTorch took 30 to 60 in [published measurements](../docs/the_clock.md), and 58 in the
+# model below.
 #
 # **Think first:** how many kernels does the *forward* pass need, if each operation of `forward`
 # except `flatten` needs at least one, and the loss two (log-softmax and a mean)?

@@ -396,7 +396,7 @@ show(
 # <details><summary>Answer</summary>
 #
 # With 4 images, launches: each kernel takes less time than the 58 µs that the CPU needs to launch
-# it. (A faster CPU needs 10 to 20 µs.) With 4,096, arithmetic limits the convolution and the linear
+# it. (A newer one needed 32 µs.) With 4,096, arithmetic limits the convolution and the linear
 # layer, and memory limits the other two, which do a few operations per number.
 #
 # </details>

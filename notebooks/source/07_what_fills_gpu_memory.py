@@ -69,8 +69,10 @@ how = "simulated" if simulated_cuda.is_enabled() else "measured"  # for the titl
 # differences. Numbers marked with ≈ may differ on a real GPU, mostly by workspaces.
 #
 # **Without a GPU, every number of allocated bytes in this lesson is simulated**: no GPU has checked
-# it yet. The predictions follow the same rules, so they can only agree with it. Run the lesson on a
-# GPU to test them.
+# it yet. The predictions follow the same rules, so they can only agree with it. The
+# simulation agrees with eight of [twelve other programs whose memory was
+# published](../docs/simulated_cuda.md#published-measurements-of-memory); two of the others differ
+# by cuBLAS's workspace. Run the lesson on a GPU to test it.
 #
 # ## Weights (5 minutes)
 #

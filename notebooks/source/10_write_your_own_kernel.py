@@ -191,8 +191,8 @@ for size in (1, 10_000, 1_000_000, 10_000_000, 100_000_000):
 # %% [markdown]
 # In this model, even the smallest kernel takes 6 µs of the GPU's time, and the operation around it
 # much more of the CPU's. Up to a million elements, this addition is limited by launches. Triton's
-# own launch, which is partly Python, takes time too. (58 µs is a CPU of 2018; with a fast one, 10
-# to 20 µs, the limit is at a few hundred thousand.)
+# own launch, which is partly Python, takes time too. (58 µs is a CPU of 2018; with a newer one,
+# which took 32 µs, the limit is below a million.)
 #
 # Inside a launch, the programs have to fill the GPU. A T4 has 40 SMs, and each holds up to 32 warps
 # ([Turing tuning guide](https://docs.nvidia.com/cuda/turing-tuning-guide/)). By default, a Triton

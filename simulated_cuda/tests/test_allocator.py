@@ -136,6 +136,15 @@ def test_peak_includes_gradients_that_no_variable_holds(exact_gpu):
     assert torch.cuda.memory_allocated() - before <= 512
 
 
+def test_peak_of_a_softmax_is_that_of_a_published_measurement(exact_gpu):
+    """Five times the input: https://github.com/pytorch/pytorch/issues/72450, for 2.8 GiB."""
+    x = torch.rand(1024, 1024, device=exact_gpu, requires_grad=True)
+    y = torch.softmax(x, -1)
+    y.mean().backward()
+    assert torch.cuda.memory_allocated() // MIB == 3 * 4
+    assert torch.cuda.max_memory_allocated() == 5 * 4 * MIB + 2 * 512
+
+
 def test_backward_raises_out_of_memory(exact_gpu):
     w = torch.ones(6 * MIB, device=exact_gpu, requires_grad=True)
     loss = (w * w * w).sum()

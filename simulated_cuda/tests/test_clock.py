@@ -39,6 +39,8 @@ def test_an_unknown_card_is_an_error_with_a_suggestion():
 
 
 def test_a_card_of_ones_own_needs_only_its_data_sheet():
+    with pytest.raises(ValueError, match=r"'X' has no peak for fp32; tflops has: \['tf32'\]. Add"):
+        Card("X", "X", "Hopper", (9, 0), 132, 80, 6700, 50, 700, 63, {"tf32": 495})
     card = Card("X", "NVIDIA X", "Hopper", (9, 0), 132, 80, 6700, 50, 700, 63, {"fp32": 67})
     work = Work("elementwise", 1e9)
     assert 0.5 < kernel_seconds(work, card) / kernel_seconds(work, find_card("H100")) < 0.6

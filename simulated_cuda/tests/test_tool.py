@@ -332,6 +332,7 @@ def test_missing_moves_lists_removals_that_fail_no_test(tmp_path):
     )
     result = run(tmp_path, "-m", "simulated_cuda", "--find-missing-moves", "module.py", "--", "-q")
     assert result.returncode == 1, result.stdout + result.stderr
+    assert result.stdout.startswith("Moves to remove: 5. The tests must first pass with all.\n")
     _, _, report = result.stdout.partition("2 of 5 removals were detected by a test.")
     assert "module.py:8: .to(device) and module.py:9: .to(device)\n" in report
     assert "module.py:12: .to('cpu'): a move to the CPU\n" in report
