@@ -121,8 +121,8 @@ class Exercise:
             if similar := get_close_matches(name, _NAMES, 1, 0.8):
                 raise NameError(f"{module.__name__} defines {name!r}: is it {similar[0]!r}?")
         self.hints = read_hints(getattr(module, "hints", ""), module.section)
-        shared = {id: replace(hint, section=module.section) for id, hint in GENERAL.items()}
-        shared |= lab.hints
+        shared = (GENERAL | lab.hints).items()
+        shared = {id: replace(hint, section=hint.section or module.section) for id, hint in shared}
         self.hints |= {id: shared[id] for id in self.row_ids() - self.hints.keys()}
         names = re.findall(r"(\w+)(?:=[^,]*)?", signatures[0][1])
         self._collect = getattr(module, "collect", partial(call_once, names))
