@@ -26,6 +26,7 @@ from unittest import mock
 
 import numpy as np
 import torch
+from IPython.core.getipython import get_ipython
 
 import simulated_cuda
 
@@ -41,14 +42,16 @@ _METHODS = {
     "create_atomic_cas": ("atomic", 0, None, 2),
 }
 _recordings: list[tuple[list["Launch"], str | int, float, int]] = []
+missing: list[str] = []  # why `enable` failed, and what to do
+_ADVICE = """On Linux, run `pip install triton` and restart the kernel. On macOS, open this notebook
+in Colab: its first cell has the link. On Windows, use Colab or WSL.""".replace("\n", " ")
 
 
 class OutOfBounds(IndexError):
     """A program accessed something that is not an element of its tensor; nothing was changed.
 
-    Attributes: `kernel`; `program`, one index per dimension of the grid; `kind`, of `KINDS`;
-    `tensor`, the argument's name; `element`, counted from its pointer; `shape` and `strides`; and
-    `line`, of the kernel's code.
+    Attributes: `kernel`; `program`, an index per dimension of the grid; `kind`, of `KINDS`;
+    `tensor`, the argument; `element`, from its pointer; `shape`; `strides`; `line` of the code.
     """
 
     def __init__(self, **facts: Any) -> None:
@@ -223,9 +226,8 @@ class Launch:
             wrong = first[~(pointer.has(first) & pointer.has(last))]
             if wrong.size:
                 facts = {"kernel": self.kernel, "program": builder.grid_idx, "kind": kind}
-                facts |= {"tensor": pointer.name, "element": int(wrong[0])}
-                facts |= {"shape": pointer.shape, "strides": pointer.strides}
-                self.error = OutOfBounds(**facts, line=self._line())
+                facts |= {"tensor": pointer.name, "element": int(wrong[0]), "line": self._line()}
+                self.error = OutOfBounds(**facts, shape=pointer.shape, strides=pointer.strides)
                 raise self.error
             real[chosen] = offsets + pointer.address
             program = int(np.ravel_multi_index(builder.grid_idx, self.grid))
@@ -271,15 +273,13 @@ def recording(
 ) -> Iterator[list[Launch]]:
     """Yield a list to which each launch of a kernel is added, even one that raises an error.
 
-    `order` of the programs: "forward", "reversed", or the seed of a random order. The result of a
-    correct kernel does not depend on it, nor on `fill`: what a load without `other=` returns where
-    its mask is false, which Triton does not define (if it is not 0: in integers, the largest one).
-    A launch of more than `max_programs` raises TooManyPrograms.
+    `order` of the programs: "forward", "reversed", or a seed. The result of a correct kernel does
+    not depend on it, nor on `fill`: what a load without `other=` returns where its mask is false
+    (if not 0: in integers, the largest one). More than `max_programs` raise TooManyPrograms.
     """
-    entry = ([], order, fill, max_programs)
-    _recordings.append(entry)
+    _recordings.append(([], order, fill, max_programs))
     try:
-        yield entry[0]
+        yield _recordings[-1][0]
     finally:
         _recordings.pop()
 
@@ -287,18 +287,23 @@ def recording(
 def enable() -> None:
     """Make `kernel[grid](...)` work without a GPU, checked and recorded.
 
-    Raises ImportError, with advice, if Triton is not installed.
+    Raises ImportError, with advice, if Triton is not installed; all later errors repeat it.
     """
     try:
         from triton.runtime import interpreter, jit
     except ImportError as error:
-        raise ImportError(
-            f"Triton is missing ({error}). On Linux, run `pip install triton`. On macOS, open this "
-            "notebook in Colab: its first cell has the link. On Windows, use Colab or WSL."
-        ) from None
+        missing[:] = [f"Triton is missing ({error}). {_ADVICE}"]
+        if (shell := get_ipython()) is not None:
+            shell.set_custom_exc((Exception,), _show_briefly)
+        raise ImportError(*missing) from None
     for kind in (jit.JITFunction, interpreter.InterpretedFunction):
         if not hasattr(kind, "run_unguarded"):
             kind.run_unguarded, kind.run = kind.run, _run
+
+
+def _show_briefly(shell: Any, kind: type, error: Exception, *_: Any, **__: Any) -> None:
+    own = getattr(error, "_render_traceback_", lambda: [f"{kind.__name__}: {error}"])()
+    shell._showtraceback(kind, error, [*own, *({*missing} - {str(error)})])
 
 
 def _run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
@@ -308,9 +313,8 @@ def _run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any
         for launches, *_ in _recordings:
             launches.append(launch)
         launch._run(grid, args, kwargs, keep_results=not compiled)
-    if warmup or compiled:
-        return kernel.run_unguarded(*args, grid=grid, warmup=warmup, **kwargs)
-    return None
+    run = kernel.run_unguarded if warmup or compiled else lambda *_, **__: None
+    return run(*args, grid=grid, warmup=warmup, **kwargs)
 
 
 def _is_on_real_gpu(value: Any) -> bool:

@@ -121,8 +121,8 @@ class Exercise:
             if similar := get_close_matches(name, _NAMES, 1, 0.8):
                 raise NameError(f"{module.__name__} defines {name!r}: is it {similar[0]!r}?")
         self.hints = read_hints(getattr(module, "hints", ""), module.section)
-        shared = {id: replace(hint, section=module.section) for id, hint in GENERAL.items()}
-        shared |= lab.hints
+        shared = (GENERAL | lab.hints).items()
+        shared = {id: replace(hint, section=hint.section or module.section) for id, hint in shared}
         self.hints |= {id: shared[id] for id in self.row_ids() - self.hints.keys()}
         names = re.findall(r"(\w+)(?:=[^,]*)?", signatures[0][1])
         self._collect = getattr(module, "collect", partial(call_once, names))
@@ -268,9 +268,9 @@ class Lab:
     """The exercises of one lab: the modules `exercise_N_name.py` of a package.
 
     `name` is that of the lab's notebook and lesson, such as "01_tensors_and_devices". `hints` is a
-    text for `read_hints` with hints that send to this `section`. They are shared: an exercise uses
-    one if it has a row with its id. `seconds` is the time limit of a check. `shared` are other
-    names for the modules of all exercises; rows of a table come after the exercise's own.
+    text for `read_hints` with hints that send to this `section`, or to the exercise's. They are
+    shared: an exercise uses one if it has a row with its id. `seconds` is a check's time limit.
+    `shared` are other names for the modules of all exercises; rows come after the exercise's own.
     """
 
     def __init__(

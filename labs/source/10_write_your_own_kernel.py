@@ -5,7 +5,7 @@
 #     title: Write your own kernel
 #     promise: >-
 #       You write six kernels in Triton: a sum of matrices with strides, a fused bias and ReLU,
-#       LayerNorm, a tiled matrix product, a histogram without a race, and an online softmax.
+#       LayerNorm, a linear layer in tiles, a histogram without a race, and attention in one pass.
 #     minutes: 75
 #     objectives:
 #       - compute addresses from strides, and mask what is outside a tensor
@@ -13,12 +13,13 @@
 #       - reduce a row whose length is not a power of 2
 #       - reuse what was read, in a tile of a matrix product
 #       - find and remove a race between programs
-#       - compute a softmax in one pass over a row that does not fit in a block
+#       - compute attention in one pass over a row that does not fit in a block
 #     prerequisites:
 #       - "Linux, WSL or Colab, because Triton's packages are for Linux; no GPU is needed"
 #     credits:
 #       - >-
-#         Exercise 6 follows [Milakov and Gimelshein](https://arxiv.org/abs/1805.02867), 2018.
+#         Exercise 6 follows [Milakov and Gimelshein](https://arxiv.org/abs/1805.02867), 2018, and
+#         [FlashAttention](https://arxiv.org/abs/2205.14135), 2022.
 # ---
 
 # %%
@@ -163,47 +164,53 @@ def layer_norm(X, weight, bias, eps):
 check.exercise_3(layer_norm)
 
 # %% [markdown]
-# ## Exercise 4: a matrix product in tiles (4 points)
+# ## Exercise 4: a linear layer in tiles (4 points)
 #
-# Write `matmul(A, B)`, which returns `A @ B` for contiguous float32 matrices. A program computes a
-# tile of 16 rows and 16 columns of the result: in steps of 16, it reads a tile of `A` and a tile of
-# `B`, and adds their product (`tl.dot`) to a block of sums. It writes this block once, at the end.
-# No size of a matrix need be a multiple of 16.
+# Write `linear(X, weight, bias)`, which returns `X @ weight.T + bias`, as `torch.nn.Linear` does,
+# for contiguous float32 tensors: `weight` has a row per output, `bias` a number. A program computes
+# a tile of 16 rows and 32 columns of the result: in steps of 16, it reads a tile of `X` and a tile
+# of `weight`, and adds their product (`tl.dot`) to a block of sums. It writes this block once, at
+# the end. No size of a tensor need be a multiple of 16.
 #
-# So each element of `A` is read once per column of tiles, and each element of `B` once per row of
-# tiles.
+# So each element of `X` is read once per column of tiles, and each element of `weight` once per row
+# of tiles.
 
 
 # %% exercise=4
 @triton.jit
-def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, TILE: tl.constexpr):
-    """Compute one tile of C = A @ B; A has M rows and K columns, B has K rows and N columns."""
+def linear_kernel(
+    x_ptr, weight_ptr, bias_ptr, out_ptr, M, N, K,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
+    """Compute one tile; X has M rows and K columns, `weight` has N rows and K columns."""
     ### BEGIN SOLUTION
-    row = (tl.program_id(0) * TILE + tl.arange(0, TILE))[:, None]
-    column = (tl.program_id(1) * TILE + tl.arange(0, TILE))[None, :]
-    total = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, K, TILE):
-        k = start + tl.arange(0, TILE)
-        a_mask, b_mask = (row < M) & (k[None, :] < K), (k[:, None] < K) & (column < N)
-        a = tl.load(a_ptr + row * K + k[None, :], mask=a_mask, other=0.0)
-        b = tl.load(b_ptr + k[:, None] * N + column, mask=b_mask, other=0.0)
-        total = tl.dot(a, b, total, input_precision="ieee")
-    tl.store(c_ptr + row * N + column, total, mask=(row < M) & (column < N))
+    row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None]
+    column = (tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS))[None, :]
+    total = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
+    for start in range(0, K, STEP):
+        k = start + tl.arange(0, STEP)
+        x_mask, w_mask = (row < M) & (k[None, :] < K), (k[:, None] < K) & (column < N)
+        x = tl.load(x_ptr + row * K + k[None, :], mask=x_mask, other=0.0)
+        w = tl.load(weight_ptr + column * K + k[:, None], mask=w_mask, other=0.0)
+        total = tl.dot(x, w, total, input_precision="ieee")
+    total += tl.load(bias_ptr + column, mask=column < N)
+    tl.store(out_ptr + row * N + column, total, mask=(row < M) & (column < N))
     ### END SOLUTION
 
 
-def matmul(A, B):
-    """Return A @ B."""
+def linear(X, weight, bias):
+    """Return X @ weight.T + bias."""
     ### BEGIN SOLUTION
-    (M, K), N = A.shape, B.shape[1]
-    C = torch.empty(M, N, device=A.device)
-    matmul_kernel[triton.cdiv(M, 16), triton.cdiv(N, 16)](A, B, C, M, N, K, TILE=16)
-    return C
+    (M, K), N = X.shape, len(bias)
+    out = torch.empty(M, N, device=X.device)
+    grid = (triton.cdiv(M, 16), triton.cdiv(N, 32))
+    linear_kernel[grid](X, weight, bias, out, M, N, K, ROWS=16, COLUMNS=32, STEP=16)
+    return out
     ### END SOLUTION
 
 
 # %% check=4 points=4
-check.exercise_4(matmul)
+check.exercise_4(linear)
 
 # %% [markdown]
 # ## Exercise 5: find the races (3 points)
@@ -258,47 +265,49 @@ def histogram(values, bins):
 check.exercise_5(histogram)
 
 # %% [markdown]
-# ## Exercise 6: online softmax (4 points)
+# ## Exercise 6: attention in one pass (4 points)
 #
-# Write `softmax(X)`, which returns `torch.softmax(X, dim=1)` for a contiguous float32 matrix. One
-# program computes one row, but a row is too long for one block: the program reads 16 elements at a
-# time. In a first pass over the row, it updates both the largest element so far and the sum of
-# exp(x - largest). In a second pass, it reads the row again and writes the result. So each element
-# is read twice.
+# Write `attend(scores, V)`, which returns `torch.softmax(scores, dim=1) @ V`, the last step of
+# attention, for contiguous float32 matrices. `V` has 8 columns. One program computes one row, but a
+# row of scores is too long for one block: the program reads 16 scores and 16 rows of `V` at a time.
+# In one pass, it updates the largest score so far, the sum of exp(score - largest), and the sum of
+# the rows of `V` with these weights. So it reads each score once, and stores no softmax.
 #
-# When a block has a new largest element, what was added up before is too large: by which factor?
-# The elements may be large (1,000), or all far below 0.
+# When a block has a new largest score, what was added up before is too large: by which factor? The
+# scores may be large (1,000), or all far below 0.
 
 
 # %% exercise=6
 @triton.jit
-def softmax_kernel(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
-    """Compute the softmax of one row, `BLOCK` elements at a time."""
+def attend_kernel(scores_ptr, v_ptr, out_ptr, n, BLOCK: tl.constexpr, COLUMNS: tl.constexpr):
+    """Compute one row of the result from `n` scores, `BLOCK` at a time."""
     ### BEGIN SOLUTION
-    first = tl.program_id(0) * columns
+    column = tl.arange(0, COLUMNS)
     largest = -3.4e38  # finite: a block may have only minus infinity
     total = 0.0
-    for start in range(0, columns, BLOCK):
+    mean = tl.zeros((COLUMNS,), dtype=tl.float32)
+    for start in range(0, n, BLOCK):
         i = start + tl.arange(0, BLOCK)
-        x = tl.load(x_ptr + first + i, mask=i < columns, other=-float("inf"))
+        x = tl.load(scores_ptr + tl.program_id(0) * n + i, mask=i < n, other=-float("inf"))
+        v_place = i[:, None] * COLUMNS + column[None, :]
+        v = tl.load(v_ptr + v_place, mask=i[:, None] < n, other=0.0)
         new = tl.maximum(largest, tl.max(x))
-        total = total * tl.exp(largest - new) + tl.sum(tl.exp(x - new))
+        factor, weights = tl.exp(largest - new), tl.exp(x - new)
+        total = total * factor + tl.sum(weights)
+        mean = mean * factor + tl.sum(weights[:, None] * v, axis=0)
         largest = new
-    for start in range(0, columns, BLOCK):
-        i = start + tl.arange(0, BLOCK)
-        x = tl.load(x_ptr + first + i, mask=i < columns)
-        tl.store(out_ptr + first + i, tl.exp(x - largest) / total, mask=i < columns)
+    tl.store(out_ptr + tl.program_id(0) * COLUMNS + column, mean / total)
     ### END SOLUTION
 
 
-def softmax(X):
-    """Return the softmax of each row."""
+def attend(scores, V):
+    """Return softmax(scores) @ V, with one program per row."""
     ### BEGIN SOLUTION
-    out = torch.empty_like(X)
-    softmax_kernel[(X.shape[0],)](X, out, X.shape[1], BLOCK=16)
+    out = torch.empty(len(scores), 8, device=scores.device)
+    attend_kernel[(len(scores),)](scores, V, out, len(V), BLOCK=16, COLUMNS=8)
     return out
     ### END SOLUTION
 
 
 # %% check=6 points=4
-check.exercise_6(softmax)
+check.exercise_6(attend)

@@ -5,11 +5,14 @@ import random
 import re
 import sys
 import time
+from unittest import mock
 
 import pytest
 import torch
 
 from helpers import kernels
+from helpers.checks import lab_10
+from helpers.checks.check_box import CheckFailed
 from tests.helpers.checks.lab_10.edits import LAB, define
 
 triton = pytest.importorskip("triton", reason="Triton's packages are for Linux")
@@ -156,11 +159,23 @@ def test_kernels_are_compiled_on_a_real_gpu_and_recorded_on_copies(monkeypatch):
     assert (len(launches), len(compiled)) == (1, 2)
 
 
-def test_without_triton_the_message_says_what_to_do(monkeypatch):
+def test_without_triton_each_later_error_and_check_says_what_to_do(monkeypatch, capsys):
+    shell = mock.Mock()
     monkeypatch.setitem(sys.modules, "triton.runtime", None)
+    monkeypatch.setattr(kernels, "missing", [])
+    monkeypatch.setattr(kernels, "get_ipython", lambda: shell)
     with pytest.raises(ImportError, match="macOS, open this notebook in Colab") as caught:
         kernels.enable()
     assert caught.value.__suppress_context__  # a single traceback
+    _, show = shell.set_custom_exc.call_args.args
+    for error, expected in ((NameError("add"), ["NameError: add"]), (caught.value, [])):
+        show(shell, type(error), error, None, tb_offset=None)
+        lines = shell._showtraceback.call_args.args[2]
+        assert [line for line in lines if "Colab" not in line] == expected
+        assert len(lines) == len(expected) + 1
+    with pytest.raises(CheckFailed):  # although `add` is not defined
+        lab_10.exercise_1(add)  # noqa: F821
+    assert "not yet. `add` raises ImportError: Triton is missing" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("grid", [(5000,), (10**6,), (65, 64), (10**9, 10**9)])

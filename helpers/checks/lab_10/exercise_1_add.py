@@ -5,12 +5,12 @@ from helpers.checks.plain import PlainTensor
 answers = "add(X, Y)"
 points = 2
 success = "Every element is added once, wherever it is in memory."
-section = "A wrong stride"
+section = "One program, one block"
 
 
 def cases(draw):
+    rows, columns = draw.randint(4, 5), draw.randint(33, 47) | 1
     for special in (0, 1, 2):
-        rows, columns = draw.randint(4, 5), draw.randint(33, 47) | 1
         values = [draw.normal(rows, columns).values for _ in range(2)]
         X, Y = (x.T.contiguous().T if special == i else x for i, x in enumerate(values, 1))
         case = {"X": PlainTensor(X, draw.device), "Y": PlainTensor(Y, draw.device)}
@@ -26,4 +26,5 @@ errors = mistakes = {"wrong-strides": lambda f: f.case.special}
 hints = """
 wrong-strides: The sum is right, but not if the strides of `X` are {x} and those of `Y` are {y}.
     -> Each matrix has two strides. How far apart are two neighbors in a row, and in a column?
+    see: A wrong stride
 """

@@ -24,9 +24,8 @@ side_effects = {
     "zeroing": lambda f: first({"write", "atomic"} <= {*race["kinds"]} and race for race in f.races)
 }
 hints = """
-race: The programs {programs} read and write element {element} of `{tensor}`.
-    -> Two may read the same count before one of them writes. Then an addition is lost. Which
-    operation reads, adds and writes in one step?
-zeroing: The programs {programs} use element {element} of `{tensor}`: one stores, others add to it.
+race: Element {element} of `{tensor}` is used by programs {programs}, not only atomically.
+    -> Two may read the same count before one writes it. What reads, adds and writes in one step?
+zeroing: Element {element} of `{tensor}` is set and added to by programs {programs}.
     -> Additions that come before the zeros are lost. What can set all counts to 0 before a launch?
 """

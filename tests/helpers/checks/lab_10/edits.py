@@ -120,4 +120,4 @@ def collect_common(collect: Callable[..., None], new: str, result: str, argument
     collect("torch-computes", "result_from_torch", (end, f"{end} + 0"))
     collect("one-program", "loops_over_the_grid", one_program=True)
     collect("idle-programs", "two_of_three_are_idle", depth=3)
-    collect("too-many-programs", "a_million_programs", depth=10**6)
+    collect("raised", "a_million_programs", depth=10**6)
