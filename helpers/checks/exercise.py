@@ -88,8 +88,6 @@ STANDARD: dict[str, Predicate] = {
 STANDARD_COSTS: dict[str, Predicate] = {
     "copied": lambda f: f.copies and {"bytes": sum(copy.bytes for copy in f.copies)}
 }
-
-
 # What a judge raises if facts have an unexpected form. Other errors are the author's mistakes.
 _FORM_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 _TABLES = ("errors", "side_effects", "wrong_outcomes", "mistakes", "costs")
@@ -100,9 +98,6 @@ class Exercise:
     """One exercise, defined by a module. Calling it checks the student's answers and shows a box.
 
     docs/exercises.md describes the names that the module `exercise_N_name.py` may define.
-
-    `tries` counts the attempts while the last answer was not right, `hint_counts` how often each
-    hint was shown.
     """
 
     def __init__(self, lab: "Lab", module: ModuleType) -> None:
@@ -114,8 +109,8 @@ class Exercise:
         self.success: str = module.success
         self.seconds = lab.seconds
         self.passed = False
-        self.tries = 0
-        self.hint_counts: dict[str, int] = {}
+        self.tries = 0  # while the last answer was not right
+        self.hint_counts: dict[str, int] = {}  # how often each hint was shown
         self._module = module
         for name in vars(module).keys() - _NAMES:
             if similar := get_close_matches(name, _NAMES, 1, 0.8):
@@ -160,8 +155,7 @@ class Exercise:
     def run(self, collect: RunCollector, seed: int | None = None, gpus: int = 2) -> Verdict:
         """Judge the facts of each case, up to the first mistake.
 
-        The collector runs on a machine with this many GPUs. `seed` is that of the cases; random if
-        None.
+        `gpus` is how many GPUs the collector has. `seed` is that of the cases; random if None.
         """
         seed = secrets.randbits(32) if seed is None else seed
         facts = Facts()

@@ -33,15 +33,13 @@ class PrintedText(io.StringIO):
 
 @contextmanager
 def sandbox(printed: PrintedText) -> Iterator[None]:
-    """Run the block so that code in it cannot end the process, print or display.
+    """Run the block so that it cannot end the process or display; printed text goes to `printed`.
 
-    Calls to `input` and `exit` raise `InputCalled` and `SystemExit`. The block's printed text goes
-    to `printed`.
+    Calls to `input` and `exit` raise `InputCalled` and `SystemExit`.
     """
     stop = Mock(side_effect=SystemExit)
     replaced = [(builtins, "input", Mock(side_effect=InputCalled)), (os, "_exit", stop)]
-    shell = get_ipython()
-    if shell is not None:
+    if (shell := get_ipython()) is not None:
         # In a notebook, `exit` calls `ask_exit`, which shuts down the kernel.
         replaced += [(shell, "ask_exit", stop)]
         replaced += [(shell.display_pub, "publish", lambda *args, **kwargs: None)]
@@ -70,8 +68,7 @@ def restore_settings() -> Iterator[None]:
     """Restore `_SETTINGS`, the default device, the GPU and its generators after the block."""
     saved = [(set_value, get()) for get, set_value in _SETTINGS]
     device = torch.get_default_device()
-    has_gpu = torch.cuda.is_initialized()
-    if has_gpu:
+    if has_gpu := torch.cuda.is_initialized():
         gpu, gpu_states = torch.cuda.current_device(), torch.cuda.get_rng_state_all()
     try:
         yield

@@ -46,9 +46,10 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 # - `gain` is saved and learned;
 # - `heads` are layers like any others: moved, learned and saved.
 #
-# Keep the three names, what `forward` computes, and the order in which things are created, so that
-# the random initial weights stay the same. Before you start, decide for each of the three lines why
-# the module does not move what it creates, and compare with the table in the lesson.
+# Keep the three names and the shapes, what `forward` computes, and the order in which things are
+# created, so that the random initial weights stay the same. Before you start, decide for each of
+# the three lines why the module does not move what it creates, and compare with the table in the
+# lesson.
 
 
 # %% exercise=1

@@ -42,10 +42,11 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 # `train_classic(net, batches)` is the classic script as a function. It trains `net` on batches of
 # images and labels, which are on the CPU, and returns it. As it is, everything runs on the CPU.
 #
-# Make the three edits that put the training on the GPU; what is computed stays the same. Make the
-# first edit *inside* the function: the check runs it on a machine with one GPU, and on one without,
-# where the same function trains on the CPU. `net` itself is trained, not a copy, and its final
-# weights are those that the given script would learn.
+# Make the three edits that put the training on the GPU; what is computed, and in which dtype, stays
+# the same. Make the first edit *inside* the function: the check runs it on a machine with one GPU,
+# and on one without, where the same function trains on the CPU. `net` itself is trained and
+# returned, not a copy or a network that contains it, and its final weights are those that the given
+# script would learn.
 
 
 # %% exercise=1 task="make the three edits"
@@ -86,7 +87,8 @@ check.exercise_1(train_classic)
 # are on the CPU, and some of them are smaller than the others. Return the fraction of images that
 # the network classifies correctly, a Python number from 0 to 1.
 #
-# - The predictions are computed and counted on the device of the network, which stays there.
+# - The predictions are computed and compared with the labels on the device of the network, which
+#   stays there. The right ones are counted there too: no predictions are copied to the CPU.
 # - However many batches there are, **the result is read from the GPU once**.
 # - The network has dropout and may be in training mode or in evaluation mode. It is evaluated in
 #   evaluation mode and returned to the mode it was in.

@@ -39,9 +39,9 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 #
 # Write `random_flip(images)`. `images` is a batch of floating-point numbers of shape
 # `(N, 3, height, width)` on some device. Return a new batch in which each image is mirrored
-# horizontally with probability 1/2, independently of the others. Everything happens on the device
-# of the images, **nothing is copied between devices**, and there is no loop over the images. The
-# given images stay unchanged.
+# horizontally with probability 1/2, independently of the others: no two images share a random
+# number. Everything happens on the device of the images, **nothing is copied between devices**, and
+# there is no loop over the images. The given images stay unchanged.
 
 
 # %% exercise=1

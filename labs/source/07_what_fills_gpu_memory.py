@@ -8,7 +8,7 @@
 #       too small for it.
 #     minutes: 60
 #     objectives:
-#       - compute the bytes of weights, gradients and optimizer states
+#       - predict the bytes of the activations that training keeps
 #       - validate a network without keeping its activations
 #       - accumulate gradients over parts of a batch, even of unequal size
 #       - checkpoint the activations of each layer
@@ -23,6 +23,7 @@
 
 # %%
 import torch
+from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
@@ -36,36 +37,49 @@ seed: int = 0  # of random numbers in your own cells
 device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
-# ## Exercise 1: how many bytes does training keep? (2 points)
+# ## Exercise 1: how many bytes of activations? (2 points)
 #
-# Write `training_bytes(net, states)`. It returns the bytes that PyTorch allocates on a GPU for
-# everything that stays there between two steps, before `zero_grad`:
+# `net` is an `nn.Sequential` of these layers, in training mode. `X` is a batch of the shape
+# `(examples, tokens, features)`, with the dtype of the network. All parameters are trained, and `X`
+# needs no gradient. On a GPU, autograd keeps these tensors for the backward pass:
 #
-# - the network's parameters and buffers;
-# - a gradient for each parameter that is trained (`requires_grad` is true);
-# - for each such parameter, `states` tensors of the same size, kept by the optimizer. SGD has 0,
-#   SGD with momentum 1, and Adam 2.
+# | layer | what autograd keeps |
+# |---|---|
+# | `nn.Linear`, `nn.GELU` | its input |
+# | `nn.ReLU` | its output |
+# | `nn.Dropout` | a mask, one byte per number in every dtype |
+# | `nn.Flatten` | nothing: its output is a view, the same memory as its input |
 #
-# Round each tensor up to a multiple of 512 bytes. Two layers may share a weight, which is one
-# tensor. The network is on the CPU: leave it there.
+# Write `activation_bytes(net, X)`. It predicts how many bytes the forward pass `net(X)` keeps,
+# **without calling the network or a layer**. Memory that two layers keep counts once. `X` and the
+# parameters exist anyway and do not count. `nn.Linear` changes the last dimension; `nn.Flatten`
+# joins all dimensions but the first. The first layer, or the one after a first `nn.Flatten`, is an
+# `nn.Linear`. Do not round to multiples of 512 bytes. `X.element_size()` is the bytes per number.
 
 
 # %% exercise=1
-def training_bytes(net, states):
-    """Return the bytes of weights, buffers, gradients and optimizer states on a GPU."""
-
+def activation_bytes(net, X):
+    """Return the bytes that autograd keeps for the backward pass of net(X), as an int."""
     ### BEGIN SOLUTION
-    def allocated(tensor):
-        return (tensor.nbytes + 511) // 512 * 512
-
-    total = sum(allocated(tensor) for tensor in [*net.parameters(), *net.buffers()])
-    trained = [parameter for parameter in net.parameters() if parameter.requires_grad]
-    return total + sum((1 + states) * allocated(parameter) for parameter in trained)
+    # `numbers` and `kept` describe the tensor between two layers. X exists anyway.
+    numbers, kept, total = X.numel(), True, 0
+    for layer in net:
+        if isinstance(layer, nn.Linear | nn.GELU) and not kept:
+            total, kept = total + numbers * X.element_size(), True
+        if isinstance(layer, nn.Linear):
+            numbers = numbers // layer.in_features * layer.out_features
+        if isinstance(layer, nn.ReLU):
+            total += numbers * X.element_size()
+        if isinstance(layer, nn.Dropout):
+            total += numbers
+        if not isinstance(layer, nn.Flatten):
+            kept = isinstance(layer, nn.ReLU)
+    return total
     ### END SOLUTION
 
 
 # %% check=1 points=2
-check.exercise_1(training_bytes)
+check.exercise_1(activation_bytes)
 
 # %% [markdown]
 # ## Exercise 2: find the leak (2 points)

@@ -5,13 +5,13 @@
 #     title: Mixed precision and profiling
 #     promise: >-
 #       You round numbers by changing their bits, write a training step in fp16 that loses no
-#       gradient, and compute from a trace how busy a GPU was.
+#       gradient, and find in a trace how busy a GPU was and why it waited.
 #     minutes: 45
 #     objectives:
 #       - round a number to a mantissa of any length
 #       - predict dtypes under autocast
 #       - write a training step with `GradScaler` and gradient clipping
-#       - read launches and gaps from a trace
+#       - find the longest gap of a GPU in a trace, and its cause
 #     prerequisites:
 #       - "no GPU is needed: without one, you practice on a simulated one"
 #     credits:
@@ -115,8 +115,9 @@ check.exercise_2(predict)
 # Write `training_step(net, optimizer, scaler, X, y, max_norm)`: one step of training in mixed
 # precision with float16 on CUDA; the simulated GPU counts as CUDA.
 #
-# - The loss is the cross-entropy of `net(X)` and the labels `y`, and is computed in float32. The
-#   backward pass is outside the autocast block.
+# - The loss is the cross-entropy of `net(X)` and the labels `y`. All of it, including the
+#   logarithm of the softmax, is computed in float32. The backward pass is outside the autocast
+#   block.
 # - `scaler` is a `torch.amp.GradScaler`. A step that overflows changes no weight and halves the
 #   scale.
 # - The total norm of the unscaled gradients is at most `max_norm`
@@ -146,32 +147,49 @@ def training_step(net, optimizer, scaler, X, y, max_norm):
 check.exercise_3(training_step)
 
 # %% [markdown]
-# ## Exercise 4: how busy was the GPU? (3 points)
+# ## Exercise 4: how busy was the GPU, and why did it wait? (3 points)
 #
-# A trace lists the kernels of a GPU as pairs: start and duration, in whole microseconds. Kernels in
-# different *streams* (queues) can run at the same time, and the list is not sorted.
+# A trace lists the kernels of a GPU and the operations of the CPU, with their starts and durations
+# in whole microseconds. Kernels in different *streams* (queues) can run at the same time; the
+# operations run one after another. The lists are not sorted.
 #
-# Write `utilization(kernels)`. It gets a list of such pairs and returns the fraction of time, from
-# 0 to 1, in which at least one kernel runs. Time runs from the earliest start of a kernel to the
-# latest end. (The figure in the lesson also counts the launch before the first kernel.) For an
-# empty list, return 0.
+# Write `find_gap(kernels, operations)`. `kernels` is a list of pairs `(start, duration)`, and
+# `operations` is a list of triples `(name, start, duration)`. Return three values:
+#
+# - the fraction of time, from 0 to 1, in which at least one kernel runs. Time runs from the
+#   earliest start of a kernel to the latest end. (The figure in the lesson also counts the launch
+#   before the first kernel.)
+# - the length of the longest *gap* in this time: an interval in which no kernel runs;
+# - the cause of this gap: the name of the operation that runs longest **within** it. An operation
+#   can start before the gap, or end after it: only the time within the gap counts.
+#
+# In each trace with gaps, one gap is the longest, and one operation runs longest within it. If
+# there is no gap, its length is 0 and its cause is `None`. Without kernels, the fraction is 0 too.
 
 
 # %% exercise=4
-def utilization(kernels):
-    """Return the fraction of time in which at least one kernel runs."""
+def find_gap(kernels, operations):
+    """Return the fraction of busy time, the length of the longest gap, and its cause."""
     ### BEGIN SOLUTION
     if not kernels:
-        return 0
+        return 0, 0, None
     kernels = sorted(kernels)
     first = covered = kernels[0][0]
-    busy = 0
+    busy, length, gap_end = 0, 0, first
     for start, duration in kernels:
+        if start - covered > length:
+            length, gap_end = start - covered, start
         busy += max(0, start + duration - max(start, covered))
         covered = max(covered, start + duration)
-    return busy / (covered - first)
+    within = {
+        name: min(start + duration, gap_end) - max(start, gap_end - length)
+        for name, start, duration in operations
+        if start < gap_end and start + duration > gap_end - length
+    }
+    cause = max(within, key=within.get) if length else None
+    return busy / (covered - first), length, cause
     ### END SOLUTION
 
 
 # %% check=4 points=3
-check.exercise_4(utilization)
+check.exercise_4(find_gap)

@@ -4,11 +4,12 @@
 #   course:
 #     title: More than one GPU
 #     promise: >-
-#       You write the parts of data parallel training yourself: sharing the examples, averaging the
-#       gradients, a ring all-reduce, a plan for memory and bytes, and an epoch without deadlocks.
+#       You write the parts of data parallel training yourself: the accuracy of all processes,
+#       averaging the gradients, a ring all-reduce, a plan for memory and bytes, and an epoch
+#       without deadlocks.
 #     minutes: 50
 #     objectives:
-#       - share a dataset between processes so that all take the same number of steps
+#       - compute the accuracy over all processes, whose shares have different sizes
 #       - average gradients of shares with different sizes
 #       - write a ring all-reduce that sends as few bytes as possible
 #       - predict memory and bytes sent for DDP, ZeRO and FSDP
@@ -17,8 +18,7 @@
 #       - "no GPU is needed: without one, you practice on two simulated ones"
 #     credits:
 #       - >-
-#         Exercise 1 follows PyTorch's [`DistributedSampler`](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler),
-#         exercise 4 the [ZeRO paper](https://arxiv.org/abs/1910.02054), 2019.
+#         Exercise 4 follows the [ZeRO paper](https://arxiv.org/abs/1910.02054), 2019.
 # ---
 
 # %%
@@ -34,30 +34,38 @@ seed: int = 0  # of random numbers in your own cells
 device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% [markdown]
-# ## Exercise 1: which examples are mine? (2 points)
+# ## Exercise 1: the accuracy of all processes (2 points)
 #
-# Write `share(order, rank, world_size)`. `order` is a nonempty list of indices, already
-# shuffled. Return the list of indices of process `rank`: those at the positions `rank`,
-# `rank + world_size`, `rank + 2 * world_size`, ...
+# Each process has evaluated its own share of the test images, and the shares have different sizes.
+# Every process calls `accuracy(scores, labels, all_reduce)`. `scores` `(N, classes)` are the
+# outputs of the network for the N images of this process, and `labels` `(N,)` are their classes,
+# both on the device of this process. An image is right if its largest score is that of its class. N
+# can be 0 in a process, but not in all.
 #
-# All processes get the same number of indices. If the length of `order` is not a multiple of
-# `world_size`, continue it with its own entries from the beginning, as few as possible. `order` can
-# even be shorter than `world_size`. The caller's list stays as it is. Do not use
-# `DistributedSampler`.
+# Write `accuracy`. It returns the same Python number in every process: the fraction of right images
+# among the images of **all** processes.
+#
+# `all_reduce(tensor)` works like `dist.all_reduce(tensor)`: it replaces the numbers in `tensor` by
+# their sums over all processes, and returns nothing. The tensor must be on the device of the
+# process. Every process calls it equally often, each time with the same shape and dtype. (The check
+# runs the processes one after another, and starts all of them again after each `all_reduce`. So
+# what you print appears several times.)
 
 
 # %% exercise=1
-def share(order, rank, world_size):
-    """Return the indices of one process, as many as every other process gets."""
+def accuracy(scores, labels, all_reduce):
+    """Return the fraction of right images among the images of all processes."""
     ### BEGIN SOLUTION
-    count = -(-len(order) // world_size)
-    positions = range(rank, count * world_size, world_size)
-    return [order[position % len(order)] for position in positions]
+    correct = (scores.argmax(dim=1) == labels).sum()
+    counts = torch.stack([correct, torch.full_like(correct, len(labels))])
+    all_reduce(counts)
+    correct, images = counts.tolist()
+    return correct / images
     ### END SOLUTION
 
 
 # %% check=1 points=2
-check.exercise_1(share)
+check.exercise_1(accuracy)
 
 # %% [markdown]
 # ## Exercise 2: average the gradients (3 points)

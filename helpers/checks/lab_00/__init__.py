@@ -1,5 +1,3 @@
-"""The checks of lab 00, CPU and GPU: one module per exercise."""
-
 from helpers.checks.exercise import Lab
 
 lab = Lab(

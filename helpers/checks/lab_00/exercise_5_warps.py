@@ -1,7 +1,5 @@
 """Lab 00, exercise 5: how many warps hide the latency of memory."""
 
-from helpers.checks.plain import is_number
-
 answers = "warps_needed(latency, others)"
 points = 2
 success = "With so many warps, the control unit never has to wait for memory."
@@ -23,7 +21,7 @@ def right(case):
     return -(-(case.latency + case.others) // (1 + case.others))
 
 
-returns = ("not-an-int", lambda value, case: is_number(value) and value % 1 == 0)
+returns = ("not-an-int", lambda value, case: type(value) is int)
 wrong_outcomes = {"one-too-few": lambda case: right(case) - 1}
 mistakes = {"wrong-warps": True}
 hints = """

@@ -4,7 +4,6 @@ answers = "diagnose()"
 points = 2
 success = "You can read what the driver and torch say about a machine."
 section = "What this machine has"
-
 CAUSES = ("no driver", "old driver", "CPU build", "memory in use", "no GPU")
 MACHINES = {"A": "CPU build", "B": "memory in use", "C": "old driver"}
 
@@ -13,11 +12,7 @@ def cases(draw):
     return [{"names": ", ".join(MACHINES), "causes": ", ".join(f'"{name}"' for name in CAUSES)}]
 
 
-def right(case):
-    return {}
-
-
-def outcome(f):
+def find_wrong(f):
     """Return the values of the hint for the first machine whose cause is wrong."""
     for machine, cause in MACHINES.items():
         if (answer := f.value[machine]) != cause:
@@ -26,9 +21,9 @@ def outcome(f):
 
 
 returns = ("not-a-diagnosis", lambda value, case: {*value} == {*MACHINES})
-mistakes = {
-    "no-such-cause": lambda f: f.outcome["answer"] not in CAUSES and f.outcome,
-    "wrong-cause": lambda f: f.outcome,
+side_effects = {
+    "no-such-cause": lambda f: (x := find_wrong(f)) and x["answer"] not in CAUSES and x,
+    "wrong-cause": find_wrong,
 }
 hints = """
 not-a-diagnosis: `diagnose` returns {what} instead of a dictionary with a cause for each of {names}.

@@ -7,7 +7,6 @@ from helpers.small_computer import MachineError, ProgramError, SmallComputer
 LIMIT = 5_000
 # The value of y before a program runs; no check uses it as an input.
 NOTHING = 777
-
 a_program = ("not-a-program", lambda value, case: isinstance(value, str))
 
 

@@ -13,7 +13,6 @@ success = "Tensors are moved, created and converted, and none is copied needless
 section = "Moving a tensor"
 # Half precision rounds numbers near 10 to steps of 0.008.
 tolerance = 0.02
-
 DTYPES = (torch.float32, torch.float16, torch.int64, torch.float64)
 MOVE, RAMP, CONVERT = range(3)
 

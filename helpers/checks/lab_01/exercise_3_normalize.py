@@ -27,7 +27,7 @@ def collect(call, case, run_epochs):
 
     facts = call(run_epochs, images, case.device, case.epochs, step)
     facts.arguments = plain({"images": images})
-    return facts.add(steps=kept)
+    return facts.add(steps=kept, bytes=sum(copy.bytes for copy in facts.copies))
 
 
 def right(case):
@@ -48,18 +48,10 @@ side_effects = {
     ),
 }
 mistakes = {"wrong-numbers": True}
-
-
-def moved(f):
-    return sum(copy.bytes for copy in f.copies)
-
-
 costs = {
-    "moved-in-every-epoch": lambda f: (
-        moved(f) >= f.case.epochs * f.case.nbytes and {"bytes": moved(f)}
-    ),
+    "moved-in-every-epoch": lambda f: f.bytes >= f.case.epochs * f.case.nbytes,
     # A mean of a few bytes may be created on the CPU.
-    "moves-more": lambda f: moved(f) > f.case.nbytes + 64 and {"bytes": moved(f)},
+    "moves-more": lambda f: f.bytes > f.case.nbytes + 64,
 }
 hints = """
 wrong-steps: For {epochs} epochs, your function calls `step` {count} times.

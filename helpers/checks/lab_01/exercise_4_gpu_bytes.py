@@ -19,7 +19,6 @@ def cases(draw):
     shapes += [((128 * r(2, 9),), torch.float32), ((64 * r(2, 9) + 1,), torch.float64)]
     shapes += [((), torch.uint8), ((r(1, 100),), torch.uint8), ((0, r(2, 9)), torch.float32)]
     shapes += [((2**20, 2**23 + r(1, 9)), torch.float16)]
-    # The size of a number of the default dtype.
     yield from ({"shape": shape, "dtype": dtype, "size": 4} for shape, dtype in shapes)
 
 

@@ -37,10 +37,8 @@ mistakes = {
     "row-moved": lambda f: any(row.device != f.case.device for row in f.value),
     "wrong-rows": True,
 }
-costs = {
-    "keeps-the-results": lambda f: f.held > f.case.needed,
-    "copied": lambda f: f.copies and {"bytes": sum(copy.bytes for copy in f.copies)},
-}
+costs = {"keeps-the-results": lambda f: f.held > f.case.needed}
+questions = ["copied"]
 hints = """
 not-a-list: `keep_rows` returns {what}, but it should return a list of {count} tensors.
     -> The list has one row for each result, in the same order.

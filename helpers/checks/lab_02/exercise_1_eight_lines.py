@@ -11,7 +11,6 @@ points = 4
 success = "All eight lines work on any device."
 section = "One error, word by word"
 tolerance = 1e-2
-
 LINES = {
     "add": lambda x, y: x + y,
     "multiply": lambda a, b: a @ b,

@@ -6,7 +6,6 @@ answers = "moves()"
 points = 3
 success = "For every message you know which tensor moves, and where to."
 section = "The table to keep"
-
 # The code of each line and the devices of its tensors, which have to be on the same device.
 LINES = {
     "A": ("loss = F.cross_entropy(scores, labels)", {"scores": "cuda:0", "labels": "cpu"}),
@@ -24,7 +23,7 @@ def cases(draw):
     return [{"names": ", ".join(LINES)}]
 
 
-def outcome(f):
+def find_wrong(f):
     """Return the values of the hint for the first line whose move is wrong."""
     for line, (code, devices) in LINES.items():
         name, device = f.value[line]
@@ -38,16 +37,12 @@ def outcome(f):
     return {}
 
 
-def right(case):
-    return {}
-
-
 returns = ("not-a-plan", lambda value, case: {*value} == {*LINES})
-mistakes = {
-    "no-such-name": lambda f: f.outcome["name"] not in f.outcome["names"] and f.outcome,
-    "no-such-device": lambda f: f.outcome["device"] not in DEVICES and f.outcome,
-    "still-mixes": lambda f: f.outcome["mixes"] and f.outcome,
-    "wrong-goal": lambda f: f.outcome,
+side_effects = {
+    "no-such-name": lambda f: (x := find_wrong(f)) and x["name"] not in x["names"] and x,
+    "no-such-device": lambda f: (x := find_wrong(f)) and x["device"] not in DEVICES and x,
+    "still-mixes": lambda f: (x := find_wrong(f)) and x["mixes"] and x,
+    "wrong-goal": find_wrong,
 }
 hints = """
 not-a-plan: `moves` returns {what} instead of a dictionary of pairs for the lines {names}.

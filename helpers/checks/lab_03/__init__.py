@@ -1,5 +1,3 @@
-"""The checks of lab 03, moving a network: one module per exercise."""
-
 from helpers.checks.exercise import Lab
 
 lab = Lab(

@@ -25,10 +25,8 @@ def build(case, device, steps):
     net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2)).to(device)
     (weight, *others), rate = net.parameters(), 0.02 + case.seed % 5 / 100
     groups = [{"params": [weight], "lr": rate}, {"params": others, "lr": 2 * rate}]
-    if case.optimizer == "SGD":
-        optimizer = torch.optim.SGD(groups, momentum=0.9, weight_decay=0.01)
-    else:
-        optimizer = torch.optim.Adam(groups, betas=(0.8, 0.9))
+    options = {"SGD": {"momentum": 0.9, "weight_decay": 0.01}, "Adam": {"betas": (0.8, 0.9)}}
+    optimizer = getattr(torch.optim, case.optimizer)(groups, **options[case.optimizer])
     for _ in range(steps):
         optimizer.zero_grad()
         ((net(torch.arange(24.0).sin().reshape(6, 4).to(device)) - 1) ** 2).mean().backward()

@@ -9,7 +9,6 @@ answers = "train_and_count(net, batches, optimizer)"
 points = 3
 success = "The same results, and the loop does not wait for the GPU."
 section = "Accuracy per class, and a common mistake"
-
 KEYS = ("loss", "accuracy", "norm", "mistakes")
 
 

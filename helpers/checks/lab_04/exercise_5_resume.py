@@ -16,13 +16,11 @@ answers = "train_with_checkpoints(net, optimizer, batches_of, epochs, path)"
 points = 4
 success = "Every batch is used once, whenever and wherever the program is interrupted."
 section = "When the session ends early"
-
 BATCHES = 4
 
 
 def cases(draw):
-    # The devices before and after the interruption, the GPUs of the second machine, and the number
-    # of steps that are done: not twice an even one, for answers that write every second checkpoint.
+    # Not twice an even number of steps, for answers that write every second checkpoint.
     for before, given, gpus, steps in (("cuda:1", "cpu", 0, 7), ("cpu", "cuda:1", 2, 8)):
         case = {"before": before, "after": given, "given": given, "gpus": gpus, "epochs": 3}
         yield case | {"seed": draw.randrange(2**31), "steps": steps, "all": 3 * BATCHES}

@@ -54,8 +54,7 @@ def draw_rounds(case):
 
 
 def collect(call, case, prepare):
-    # This clock is not affected by other programs, and includes work done in other threads. On
-    # Windows, its resolution is too low.
+    # This clock excludes other programs and includes other threads. On Windows, it is too coarse.
     clock = time.perf_counter if sys.platform == "win32" else thread_seconds
     rounds, batches, ratios = draw_rounds(case), [], []
     # A simulated GPU adds overhead to every torch function, which would make loops look too slow.

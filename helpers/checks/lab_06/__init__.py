@@ -1,5 +1,3 @@
-"""The checks of lab 06, CIFAR-10 in seconds: one module per exercise."""
-
 from helpers.checks.exercise import Lab
 
 lab = Lab(

@@ -9,7 +9,6 @@ answers = "keep_bits(x, mantissa)"
 points = 3
 success = "You can round a number to a mantissa of any length."
 section = "Numbers in 32, 16 and 8 bits"
-
 TIES = 20
 
 

@@ -6,7 +6,6 @@ answers = "predict()"
 points = 2
 success = "All ten dtypes are right."
 section = "Autocast: which operation runs in what"
-
 HALF, SINGLE = torch.float16, torch.float32
 # The dtypes of each kind of operation, by the hint for a wrong one.
 KINDS = {

@@ -10,7 +10,6 @@ answers = "training_step(net, optimizer, scaler, X, y, max_norm)"
 points = 4
 success = "Scaled, unscaled, clipped, and skipped where it overflows."
 section = "Gradients that vanish"
-
 RATE, HALF = 0.1, torch.float16
 
 

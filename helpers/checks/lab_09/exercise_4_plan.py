@@ -7,7 +7,6 @@ points = 3
 success = "You know what fits before you rent the GPUs."
 section = "When memory is the limit"
 tolerance = 1e-6
-
 # Bytes per parameter that each method shards, and passes around the ring.
 METHODS = {"ddp": (0, 2), "zero1": (12, 2), "zero2": (14, 2), "fsdp": (16, 3)}
 

@@ -9,7 +9,6 @@ answers = "epoch(rank, batches, do)"
 points = 3
 success = "No process hangs, and nothing is done twice."
 section = "Deadlocks and uneven batches"
-
 # The actions of a process are recorded as a string of these letters.
 ACTIONS = {"t": "train", "g": "all_reduce gradients", "e": "evaluate"}
 ACTIONS |= {"c": "all_reduce counts", "s": "save", "b": "barrier"}

@@ -45,7 +45,7 @@ def rounds_up(latency, others):
 
 @answers.right
 def counts_up(latency, others):
-    return next(float(n) for n in count(1) if n * (1 + others) >= latency + others)
+    return next(n for n in count(1) if n * (1 + others) >= latency + others)
 
 
 @answers.right
@@ -68,9 +68,9 @@ def always_adds_one(latency, others):
     return (latency + others) // (1 + others) + 1
 
 
-@answers.wrong("wrong-warps")
-def uses_one_warp_for_each_cycle(latency, others):
-    return latency
+@answers.wrong("not-an-int")
+def returns_a_float(latency, others):
+    return float(counts_up(latency, others))
 
 
 @answers.wrong("not-an-int")

@@ -72,7 +72,7 @@ def test_verdict_agrees_with_the_real_line(line):
             tensors = {key: TENSORS.get(key, torch.zeros(9, 2)).to(devices[key]) for key in devices}
             tensors[name] = tensors[name].to(device)
             place = str(eval(code.partition(" = ")[2], {"F": functional}, tensors).device)
-        move = exercise_2_moves.outcome(Facts(value=RIGHT | {line: (name, device)}))
+        move = exercise_2_moves.find_wrong(Facts(value=RIGHT | {line: (name, device)}))
         assert move.get("mixes", False) == (place is None)
         assert (move == {}) == (place == ("cpu" if line in "DG" else "cuda:0"))
 

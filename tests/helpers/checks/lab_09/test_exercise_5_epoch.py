@@ -4,8 +4,6 @@ from helpers.checks import lab_09
 from tests.helpers.checks.answers import Answers
 
 answers = Answers(lab_09.exercise_5)
-
-
 END = ("evaluate", "all_reduce counts", "save", "barrier")
 
 
