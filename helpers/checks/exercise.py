@@ -262,9 +262,8 @@ class Lab:
     """The exercises of one lab: the modules `exercise_N_name.py` of a package.
 
     `name` is that of the lab's notebook and lesson, such as "01_tensors_and_devices". `hints` is a
-    text for `read_hints` with hints that send to this `section`, or to the exercise's. They are
-    shared: an exercise uses one if it has a row with its id. `seconds` is a check's time limit.
-    `shared` are other names for the modules of all exercises; rows come after the exercise's own.
+    text for `read_hints`, for exercises that have rows with these ids. `seconds` is the time limit
+    of a check. `shared` are names for all modules; their rows come after an exercise's own.
     """
 
     def __init__(
