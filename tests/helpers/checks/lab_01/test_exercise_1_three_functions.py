@@ -35,15 +35,6 @@ def with_map(tensors, device):
     return list(map(torch.Tensor.to, tensors, [device] * len(tensors)))
 
 
-@answers.right
-def on_a_copy_of_the_list(tensors, device):
-    moved = tensors.copy()
-    for i, tensor in enumerate(moved):
-        if tensor.device != torch.device(device):
-            moved[i] = tensor.to(device)
-    return moved
-
-
 @answers.wrong("result-elsewhere")
 def drops_the_result_of_to(tensors, device):
     for tensor in tensors:
@@ -85,11 +76,6 @@ def fills_every_tensor_with_a_number(tensors, device):
 
 
 @answers.right
-def creates_arange_on_the_device(X):
-    return X + torch.arange(X.shape[1], dtype=X.dtype, device=X.device)
-
-
-@answers.right
 def with_a_device_context(X):
     with torch.device(X.device):
         return X + torch.arange(X.size(-1))
@@ -110,11 +96,6 @@ def copies_a_list(X):
     return X + X.new_tensor([*range(X.shape[1])])
 
 
-@answers.wrong("result-elsewhere")
-def returns_the_sum_on_the_cpu(X):
-    return X.cpu() + torch.arange(X.shape[1])
-
-
 @answers.wrong("wrong-ramp")
 def starts_with_one(X):
     return X + torch.arange(1, X.shape[1] + 1, device=X.device)
@@ -125,30 +106,14 @@ def transposes_the_input(X):
     return X.t() + torch.arange(X.shape[0], device=X.device)
 
 
-@answers.wrong("input-changed")
-def adds_in_place(X):
-    X += torch.arange(X.shape[1], dtype=X.dtype, device=X.device)
-    return X
-
-
 @answers.wrong("dtype-changed")
 def creates_a_float32_ramp(X):
     return X + torch.arange(X.shape[1], dtype=torch.float32, device=X.device)
 
 
-@answers.wrong("wrong-type")
-def returns_a_list_of_rows(X):
-    return [row + torch.arange(X.shape[1], device=X.device) for row in X]
-
-
 @answers.right
 def copies_at_the_end(tensor):
     return tensor.detach().cpu().numpy().copy()
-
-
-@answers.right
-def copies_with_force(tensor):
-    return tensor.numpy(force=True).copy()
 
 
 @answers.right

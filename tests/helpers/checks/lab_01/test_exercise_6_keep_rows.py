@@ -32,11 +32,6 @@ def keeps_views(results):
 
 
 @answers.wrong("keeps-the-results")
-def detaches_and_makes_contiguous(results):
-    return [result[0].detach().contiguous() for result in results]
-
-
-@answers.wrong("keeps-the-results")
 def clones_the_result(results):
     return [result.clone()[0] for result in results]
 

@@ -89,11 +89,4 @@ def returns_tensors(net, batches, optimizer):
     return found | {"mistakes": torch.tensor(found["mistakes"])}
 
 
-@answers.wrong("many-waits")
-def reads_each_loss_into_one_tensor(net, batches, optimizer):
-    losses, *others = zip(*train(net, batches, optimizer), strict=True)
-    losses = torch.tensor(losses, device=losses[0].device)
-    return results(zip(losses, *others, strict=True))
-
-
 test_answers = answers.make_test()

@@ -121,9 +121,4 @@ def saves_elsewhere(net, optimizer, batches_of, epochs, path):
     counts_all_steps(net, optimizer, batches_of, epochs, path.with_name("mine.pt"))
 
 
-@answers.wrong("steps-differ")
-def starts_a_list_with_the_last_batch(net, optimizer, batches_of, epochs, path):
-    lists_the_batches_of_an_epoch_first(net, optimizer, batches_of, epochs, path, less=1)
-
-
 test_answers = answers.make_test()

@@ -1,7 +1,5 @@
 """Answers to lab 06, exercise 1: `random_flip`."""
 
-import random
-
 import torch
 
 from helpers.checks import lab_06
@@ -69,12 +67,6 @@ def loops_over_images(images):
 def draws_on_the_cpu_and_moves(images):
     toss = (torch.rand(len(images), 1, 1, 1) < 0.5).to(images.device)
     return torch.where(toss, images.flip(3), images)
-
-
-@answers.wrong("copied")
-def draws_with_python(images):
-    toss = torch.tensor([random.random() < 0.5 for _ in images], device=images.device)
-    return torch.where(toss[:, None, None, None], images.flip(3), images)
 
 
 @answers.wrong("result-elsewhere")

@@ -42,11 +42,6 @@ def makes_a_new_tensor(logits, labels, smoothing):
 
 
 @answers.wrong("no-gradient")
-def makes_a_leaf(logits, labels, smoothing):
-    return by_gather(logits, labels, smoothing).detach().requires_grad_()
-
-
-@answers.wrong("no-gradient")
 def detaches_a_part(logits, labels, smoothing):
     nll = -logits.log_softmax(1)
     right = nll.gather(1, labels[:, None]).mean()
