@@ -52,7 +52,7 @@ def right(case):
 
 
 def kernels_wrong(f):
-    found, exact = ("{:.4g} and {:g}".format(*value) for value in (f.value, f.right))
+    found, exact = ("({:.4g}, {:g})".format(*value) for value in (f.value, f.right))
     return found != exact and {"is": found, "exact": exact}
 
 
