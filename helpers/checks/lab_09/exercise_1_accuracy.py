@@ -75,7 +75,7 @@ wrong_outcomes = {
 mistakes = {"wrong-accuracy": lambda f: {"found": f.values[0], "exact": f.right[0]}}
 hints = """
 no-images: With {sizes} images in the processes, `accuracy` raises {error}.
-    -> What does a process without images count, and what is 0 before the all-reduce?
+    -> What does a process without images count? Which of its numbers is 0 before the all-reduce?
 deadlock: With {sizes} images, process {rank} waits forever: another one does not call `all_reduce`,
     or with a different shape or dtype.
     -> Which tensor has the same shape, and which line runs, whether a process has images or not?
