@@ -292,8 +292,8 @@ figures.plot_layers(kept, title=f"A block keeps 16 units of 2 MiB ({how})")
 #
 # ### Batch size, data type, and no gradients
 #
-# **Think first:** how do the kept bytes change with half as many sequences? With `bfloat16` numbers,
-# which have 2 bytes? With `torch.no_grad()`?
+# **Think first:** how do the kept bytes change with half as many sequences? With `bfloat16`
+# numbers, which have 2 bytes? With `torch.no_grad()`?
 #
 # <details><summary>Answer</summary>
 #
