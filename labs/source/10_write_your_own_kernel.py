@@ -84,7 +84,8 @@ check.exercise_1(add)
 # ## Exercise 2: fuse a bias and ReLU (2 points)
 #
 # Write `bias_relu(X, bias)`, which returns `torch.relu(X + bias)`. `X` is a contiguous float32
-# matrix, and `bias` has an entry for each of its columns.
+# matrix, and `bias` has an entry for each of its columns. All numbers are finite. (`tl.maximum`
+# would turn NaN into 0, and `torch.relu` would not.)
 #
 # Two kernels would move 5 numbers per element: the first reads `X` and `bias` and writes the sum,
 # the second reads the sum and writes the result. Move only 3, with one launch: each program reads
@@ -220,8 +221,8 @@ check.exercise_4(linear)
 # to those of the others.
 #
 # In the interpreter, the given kernel counts right as long as its programs run in order. On a GPU
-# they run at the same time, in no fixed order, and the counts are wrong: it has **two**
-# races. Find and remove them. Several programs still share the work.
+# they run at the same time, in no fixed order, and the counts can be wrong: it has **two** races.
+# Find and remove them. Several programs still share the work.
 
 
 # %% exercise=5

@@ -67,7 +67,9 @@ from triton import language as tl
 # In Triton you write one *program*, and launch many copies of it. Each copy asks for its number,
 # works on one *block* of elements, and knows nothing of the others. Inside a program there are no
 # threads: `x` and `y` below are whole blocks, and the compiler distributes their elements over the
-# threads of an SM.
+# threads of an SM. (A program runs as one block of threads, as in lesson 00, of 4 warps by default.
+# In this lesson, a block is always one of elements. Blocks are small here so that you can read the
+# figures; on a GPU, start with 1,024 elements.)
 
 
 # %%
@@ -101,9 +103,10 @@ def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 #
 # </details>
 #
-# `kernel[grid](...)` launches. The *grid* is a tuple of one to three numbers of programs, and
-# `tl.program_id(0)` counts along the first; messages always show three. `kernels.recording`, from
-# this course, keeps a list of what every program reads and writes.
+# `kernel[grid](...)` launches. The *grid* is a tuple of one to three numbers of programs (on
+# NVIDIA's GPUs, the second and third are at most 65,535), and `tl.program_id(0)` counts along the
+# first; messages always show three. `kernels.recording`, from this course, keeps a list of what
+# every program reads and writes.
 
 # %%
 n = 100
@@ -134,16 +137,17 @@ plot_accesses(
 # `with torch.cuda.device(x.device):`. Without a GPU, kernels are only interpreted: the programs run
 # as Python, one after another, with NumPy's arithmetic. (Outside this course, set
 # `TRITON_INTERPRET=1` before the first import of Triton. Nothing is checked then: a missing mask
-# changes other memory of the process.) Results are right, but times mean nothing, and five things
-# differ:
+# changes other memory of the process.) Results are right, up to rounding, but times mean nothing,
+# and five things differ:
 #
 # - bfloat16 is silently wrong in the interpreter, which stores it in integers and adds those
 #   (1 + 1 gives 1.7e38). `kernels` refuses it: use fp32, or fp16. (`tl.exp` and `tl.sigmoid` take
 #   only fp32 and fp64: write `x.to(tl.float32)` after the load.)
-# - Only one program runs at a time, so races do not show.
+# - Only one program runs at a time, so races between programs do not show.
 # - `triton.autotune` and `triton.testing.do_bench` need a GPU.
 # - The interpreter accepts code that the compiler refuses: dictionaries, `break`, global variables
-#   that are not `tl.constexpr`, a variable whose type changes in a loop, tiles that are too large.
+#   that are not `tl.constexpr`, a variable whose type changes in a loop, tiles that are too large,
+#   and products (`tl.dot`) over fewer than 8 numbers in fp32, or 16 in fp16.
 # - The interpreter takes every block for true, without an error: `a and b` gives `b`,
 #   `max(x, 0.0)` gives 0, and `if x < 0:` is always taken. Write `a & b`, `tl.maximum(x, 0.0)` and
 #   `tl.where(x < 0, 0.0, x)`.
@@ -359,7 +363,9 @@ plot_accesses(
 # %% [markdown]
 # There was no error message: all these elements exist. The kernel assumed that neighbors in a row
 # are next to each other, a column stride of 1; here it is 8. The picture shows what it did instead.
-# To fix it, multiply `column` by a column stride, or call `x.contiguous()` first.
+# To fix it, multiply `column` by a column stride, or call `x.contiguous()` first. (The former reads
+# numbers that are far apart, and a GPU fetches 32 bytes for each; the latter costs one more
+# kernel.)
 #
 # If you pass the number of columns as the row stride of a slice, programs can leave the view, and
 # the recording stops them:
@@ -415,10 +421,10 @@ plot_accesses(
 
 # %% [markdown]
 # In the interpreter, all loads of a block come before all its stores, so each block adds 1 per
-# digit. On a GPU, not even that is certain: the warps of a program do not wait for each other here,
-# and both programs run at once. They may read the same old count: then one block's counts are lost,
-# and every run can give another result. `tl.atomic_add` reads, adds and writes in one step that
-# nothing can interrupt.
+# digit. On a GPU, not even that is certain: the elements of a larger block belong to several warps,
+# which do not wait for each other here, and both programs run at once. They may read the same old
+# count: then one block's counts are lost, and every run can give another result. `tl.atomic_add`
+# reads, adds and writes in one step that nothing can interrupt.
 #
 # An interpreter cannot show such a loss between programs. But `races()` finds every element that
 # one program writes and another one uses, unless both are atomic. Another test:
@@ -519,22 +525,24 @@ plot_speeds(
 # programs that load the same tile. Real kernels use tiles of C with sides of 64 to 256, but step
 # through K by only 16 to 64, so that the tiles fit into shared memory: with `BLOCK=128`, the kernel
 # above needs 128 KB, and a T4 has 64 KB per SM (`OutOfResources`). Triton's compiler puts the tiles
-# there, and on GPUs from Ampere on it loads the next ones while it multiplies (`num_stages`).
-# `triton.autotune` tries tile sizes on a GPU.
+# there, and on GPUs from Ampere on it loads the next ones while it multiplies (`num_stages`). This
+# takes more, 256 KB, and an A100 allows 163. `triton.autotune` tries tile sizes on a GPU.
 #
 # Triton officially supports GPUs from compute capability 8.0 on (Ampere). On a T4 (7.5) these
 # kernels compile, but Triton 3.8's `tl.dot` does not use its tensor cores.
 #
 # ## Online softmax (8 minutes)
 #
-# A block of 131,072 elements, for a row of 100,000, compiles, but does not fit into the 65,536
-# registers of an SM: it is spilled to slow memory. (Triton's limit is 1,048,576.) With smaller
+# A row of 100,000 is too long for one block. A thread has at most 255 registers, so a program of 4
+# warps has about 32,000, and a block of 32,768 elements is spilled to slow memory. With
+# `num_warps=16`, longer rows fit, up to the 65,536 registers of an SM. With smaller
 # blocks, two passes over the row find maximum and sum, a third one writes. *Online* softmax finds
 # both in one pass: when a larger maximum m' turns up, it corrects the sum so far,
 # $s \leftarrow s \cdot e^{m - m'} + \sum e^{x - m'}$.
 #
-# The maximum starts from a finite number, about the smallest of fp32: a first block of only minus
-# infinity, as from an attention mask, would otherwise give $-\infty - (-\infty)$, which is NaN.
+# The maximum starts from a finite number, about the most negative of fp32: a first block of only
+# minus infinity, as from an attention mask, would otherwise give $-\infty - (-\infty)$, which is
+# NaN.
 
 
 # %%
@@ -568,8 +576,8 @@ print("times that x is read: {:g}, that out is written: {:g}".format(*row_bytes)
 # This is the idea of FlashAttention. Attention multiplies softmax(Q Kᵀ) by V. Its scores are a
 # square matrix with a row and a column per token, far larger than Q, K and V. FlashAttention
 # computes them tile by tile, keeps the maximum, the sum and the weighted sum of V's rows, corrects
-# all of them when the maximum grows, and never writes the scores to memory. In PyTorch:
-# `F.scaled_dot_product_attention`.
+# all of them when the maximum grows, and never writes the scores to memory. In PyTorch,
+# `F.scaled_dot_product_attention` uses it, or a similar kernel, if GPU and dtype allow it.
 #
 # ## A kernel with a gradient (8 minutes)
 #
@@ -607,7 +615,8 @@ class BiasGELU(torch.autograd.Function):
 
 # %% [markdown]
 # It saves `x` and `bias`, and computes $z$ and $s$ again: arithmetic is cheaper than memory here.
-# (Both kernels assume a contiguous `x`; a library would check that.) `gradcheck` compares these
+# (Both kernels assume a contiguous `x`; a library would check that. It would also mark `backward`
+# with `once_differentiable`: a second derivative would be wrong.) `gradcheck` compares these
 # gradients with finite differences, in float64. Also try a wrong one:
 
 # %%
@@ -656,11 +665,11 @@ torch.testing.assert_close(torch.ops.gpu_course.bias_gelu(x, bias), bias_gelu(x,
 torch.ops.gpu_course.bias_gelu.default._schema
 
 # %% [markdown]
-# But you did not need to write this kernel. `torch.compile(bias_gelu)` writes one too:
-# `TORCH_LOGS=output_code python program.py` prints it. The next cell is what torch 2.14.1 generated
-# from the function `bias_gelu` above, for a T4 and tensors of (30, 40) and (40), without the
-# decorator that has its settings. (Neither generating nor compiling this code needs a GPU; running
-# it compiled does.)
+# But you did not need to write this kernel. `torch.compile(bias_gelu)` writes one too, and on a GPU
+# `TORCH_LOGS=output_code python program.py` prints it (with tensors on a CPU, C++). The next cell
+# is what torch 2.14.1 generated from the function `bias_gelu` above, for a T4 and tensors of (30,
+# 40) and (40), without the decorator that has its settings. (Neither generating nor compiling this
+# code needs a GPU; running it compiled does.)
 
 
 # %%
