@@ -11,11 +11,11 @@ success = "You know what the backward pass needs before you run the forward pass
 section = "Activations"
 LAYERS = {"R": nn.ReLU, "G": nn.GELU, "D": nn.Dropout, "F": nn.Flatten}
 KINDS = {"linear": "LLL", "gelu": "LGL", "relu": "LRLR", "dropout": "LGDLRDLD"}
-KINDS |= {"view": "LRFLFG", "dtype": "FLGDLRFL"}
+KINDS |= {"view": "LRFLFG FLRL", "dtype": "LGDLRFL"}
 
 
 def cases(draw):
-    for kind, letters in KINDS.items():
+    for kind, letters in ((kind, net) for kind, nets in KINDS.items() for net in nets.split()):
         dtype = torch.bfloat16 if kind == "dtype" else torch.float32
         case = {"kind": kind, "letters": letters, "dtype": dtype}
         yield case | {"shape": draw.sample(range(3, 9), 3), "widths": draw.sample(range(3, 30), 4)}

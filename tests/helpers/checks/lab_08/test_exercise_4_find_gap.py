@@ -92,7 +92,7 @@ WRONG = {
     "takes_end_of_kernel_before": ("overlap", variant(lambda f, n, c, k, o, gap: (
         f, longest_step(sorted(k)), c))),
     "does_not_sort": ("order", variant(lambda f, n, c, k, o, gap: (f, longest_step(k), c))),
-    "returns_a_percentage": ("plain", variant(lambda f, n, c, k, o, gap: (100 * f, n, c))),
+    "rounds_the_fraction": ("plain", variant(lambda f, n, c, k, o, gap: (round(f, 3), n, c))),
     "adds_up_all_gaps": ("plain", variant(lambda f, n, c, k, o, gap: (f, (1 - f) * total(k), c))),
     "longest_of_all": ("longest-operation", variant(lambda f, n, c, k, o, gap: (
         f, n, max(o, key=lambda x: x[2])[0]))),
@@ -105,6 +105,7 @@ WRONG = {
     "names_a_cause_without_a_gap": ("no-gap", names_a_cause_without_a_gap),
     "fails_without_kernels": ("no-gap", lambda k, o: min(k) and sorts_and_covers(k, o)),
     "sorts_in_place": ("input-changed", lambda k, o: sorts_and_covers(k, o.sort() or o)),
+    "returns_an_operation": ("not-three-values", variant(lambda f, n, c, k, o, gap: (f, n, o[0]))),
     "returns_the_fraction": ("not-three-values", lambda k, o: sorts_and_covers(k, o)[0]),
 }  # fmt: skip
 for name, (hint, answer) in WRONG.items():

@@ -42,7 +42,7 @@ collect("wrong-sum", "not_normalized", (" / total", ""))
 collect("wrong-result", "last_block_missing", ("range(0, n,", "range(0, n - BLOCK,"))
 collect("wrong-result", "first_score_missing", ("i = start + tl", "i = start + 1 + tl"))
 collect("overflow", "no_maximum", ("x - new", "x"), ("tl.exp(largest - new)", "1.0"))
-collect("overflow", "maximum_starts_at_0", ("largest = -3.4e38", "largest = 0.0"))
+collect("overflow", "maximum_starts_at_minus_1000", ("largest = -3.4e38", "largest = -1000.0"))
 NEW = "tl.maximum(largest, tl.max(x))"
 collect("overflow", "maximum_of_the_first_block", (NEW, "largest if start else tl.max(x)"))
 collect("whole-row", "one_block_per_row", ("BLOCK=16", "BLOCK=64"))
