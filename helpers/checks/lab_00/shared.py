@@ -5,8 +5,8 @@ from helpers.small_computer import MachineError, ProgramError, SmallComputer
 
 # Far more than a correct program needs for the data of the checks.
 LIMIT = 5_000
-# The value of y before a program runs; no check uses it as an input.
-NOTHING = 777
+# What y and each part hold before a program runs; every correct result is at least 0.
+NOTHING = -777
 a_program = ("not-a-program", lambda value, case: isinstance(value, str))
 
 
