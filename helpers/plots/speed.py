@@ -192,7 +192,7 @@ def plot_pipelines(speeds: Mapping[str, Mapping[int, float]]) -> Figure:
     last = {pipeline: speed_by_batch[batch] for pipeline, speed_by_batch in speeds.items()}
     first, second, *_ = sorted(last, key=last.get, reverse=True)
     ratio = last[first] / last[second]
-    title = f'Batch {batch}: "{first}" is {ratio:.1f} times as fast as "{second}"'
+    title = f'Batches of {batch}: "{first}" is {ratio:.1f} times as fast as "{second}"'
     figure = plot_groups(speeds, "images prepared per second", title=title, text=_format_rate)
     (axis,) = figure.axes
     axis.set_yscale("log")

@@ -61,7 +61,7 @@ INSTRUCTION_SET
 # The lesson's ReLU jumps, so lanes with different numbers diverge. Compilers for GPUs avoid such
 # jumps. Write a program that stores the ReLU of `x` in `y`, 0 for a negative `x` and `x` otherwise,
 # **without any jump**: the only instruction of the category *control flow* is HALT. `x` and `y` are
-# numbers in memory. `x` has at most 32 bits and does not change.
+# numbers in memory. `x` has at most 32 bits and must not change.
 #
 # A register has 64 bits, and the highest one, on the left, is 1 for a negative number. `SHR` moves
 # all bits to the right and fills up with copies of that highest bit: -3 shifted by 1 is -2.

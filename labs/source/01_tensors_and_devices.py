@@ -40,7 +40,7 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 #
 # - `move_all(tensors, device)` takes a list of tensors on any devices. It returns a new list with
 #   the same tensors on `device`, in the same order and with the same data types. A tensor that is
-#   already there is not copied, and the given list does not change.
+#   already there is not copied, and the given list must not change.
 # - `add_ramp(X)` takes a matrix and returns a new one, with the device and the data type of `X`:
 #   `X` with 0 added to its first column, 1 to its second, 2 to its third, and so on. A row `5 5 5`
 #   becomes `5 6 7`. **Nothing is copied from one device to another**: create what you add on the
@@ -117,7 +117,7 @@ check.exercise_2(try_gpu, try_all_gpus)
 #
 # Write `run_epochs(images, device, epochs, step)`, which calls `step` once in each epoch and
 # returns nothing. **In all epochs together, no more bytes move between the devices than `images`
-# has.** `images` does not change.
+# has.** Do not change `images`.
 
 
 # %% exercise=3

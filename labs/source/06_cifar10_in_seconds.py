@@ -140,7 +140,7 @@ check.exercise_4(smoothed_loss)
 # are on the device of the network, **sorted by class**. The function below runs but learns almost
 # nothing.
 #
-# Change it so that **80 % of new images** are correct afterward. In the whole training, at most
+# Change it so that **80% of new images** are correct afterward. In the whole training, at most
 # `epochs` times 360 images may go through the network; the check uses `epochs=6`. The rules of
 # training still hold: batches mix the classes, no step uses the gradients of an earlier one again,
 # and the given images and labels stay unchanged.

@@ -42,8 +42,8 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 # both on the device of this process. An image is right if its largest score is that of its class. N
 # can be 0 in a process, but not in all.
 #
-# Write `accuracy`. It returns the same Python number in every process: the fraction of right images
-# among the images of **all** processes.
+# Write `accuracy`. It returns the same Python number in every process: the fraction of images of
+# **all** processes that are right.
 #
 # `all_reduce(tensor)` works like `dist.all_reduce(tensor)`: it replaces the numbers in `tensor` by
 # their sums over all processes, and returns nothing. The tensor must be on the device of the
@@ -54,7 +54,7 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 
 # %% exercise=1
 def accuracy(scores, labels, all_reduce):
-    """Return the fraction of right images among the images of all processes."""
+    """Return the fraction of the images of all processes that are right."""
     ### BEGIN SOLUTION
     correct = (scores.argmax(dim=1) == labels).sum()
     counts = torch.stack([correct, torch.full_like(correct, len(labels))])

@@ -88,7 +88,7 @@ check.exercise_1(add)
 # would turn NaN into 0, and `torch.relu` would not.)
 #
 # Two kernels would move 5 numbers per element: the first reads `X` and `bias` and writes the sum,
-# the second reads the sum and writes the result. Move only 3, with one launch: each program reads
+# the second reads the sum and writes the result. Move only 3, with one launch: a program reads
 # its elements of `X` and `bias` once, and writes its elements of the result once. The check counts
 # the bytes. Several programs share the work.
 

@@ -390,7 +390,7 @@ SmallComputer(relu_all, x=xs, y=[0] * 1000, n=1000).run()
 SmallComputer(relu_all, lanes=8, x=xs, y=[0] * 1000, n=1000).run()
 
 # %% [markdown]
-# *lanes busy*: on average, 94 % of the lanes took part in an instruction; the others skipped
+# *lanes busy*: on average, 94% of the lanes took part in an instruction; the others skipped
 # `SET A, 0`.
 #
 # Now use every power of two up to 1,024 lanes, with and without RELU. A third computer also has
@@ -571,7 +571,7 @@ hardware.draw_cubes(
 # - **2012**: Krizhevsky, Sutskever and Hinton win the ImageNet challenge on two gaming GPUs.
 # - **2017**: NVIDIA's V100 has *tensor cores*, which multiply small matrices in one operation.
 #
-# Both 70 and 2.5 were measured. For every speedup, ask: compared with what?
+# Both 70 and 2.5 were measured. For every speed-up, ask: compared with what?
 
 # %% [markdown]
 # ## A matrix product splits into independent cells (6 minutes)

@@ -180,8 +180,8 @@ with expect_error():
 #
 # <details><summary>Answer</summary>
 #
-# The message is the same. For elementwise operations, which work number by number, such as `+`, `*`
-# or `==`, torch takes the first device that is not the CPU, and then reports the first that
+# The message is the same. For element-wise operations, which work number by number, such as `+`,
+# `*` or `==`, torch takes the first device that is not the CPU, and then reports the first that
 # differs. So with one GPU and the CPU, the GPU is always named first: **the order says nothing
 # about your line.** With two GPUs it does: the first device is that of the first tensor.
 #
@@ -448,7 +448,7 @@ for name, mistake in mistakes.items():
 # <tbody>
 # <tr>
 # <td><code>found at least two devices, cuda:0 and cpu!</code></td>
-# <td>two tensors of an elementwise operation; the message does not say which</td>
+# <td>two tensors of an element-wise operation; the message does not say which</td>
 # <td>print each <code>.device</code>, then <code>x + y.to(device)</code></td>
 # </tr>
 # <tr>

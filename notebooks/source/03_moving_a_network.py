@@ -687,7 +687,7 @@ best["out.bias"][:3], best_copy["out.bias"][:3]
 # %% [markdown]
 # ### A checkpoint to continue training
 #
-# To continue training later, save the optimizer's state too. Load the file on the CPU:
+# To continue training later, save the optimizer's state too. Load the file onto the CPU:
 # `load_state_dict` of the network and of the optimizer copy the tensors to the parameters' device.
 
 # %%

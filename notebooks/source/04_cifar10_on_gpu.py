@@ -499,7 +499,7 @@ accuracy = correct / total
 print(f"{correct:,} of {total:,} test images are classified correctly: {accuracy:.1%}")
 
 # %% [markdown]
-# Guessing gives 10 %. On CIFAR-10, the classic settings reach a little more than 50 %.
+# Guessing gives 10%. On CIFAR-10, the classic settings reach a little more than 50%.
 #
 # ### Accuracy per class, and a common mistake
 #

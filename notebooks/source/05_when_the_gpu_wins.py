@@ -185,7 +185,7 @@ print(proper)
 # %% [markdown]
 # ### Is it faster, or is it noise?
 #
-# A change makes your code 4 % faster. Is that noise? `timing.compare` runs both variants
+# A change makes your code 4% faster. Is that noise? `timing.compare` runs both variants
 # alternately, so that a machine that slows down slows both. For each pair, it divides the old time
 # by the new time, and takes the median of these ratios. It reports a difference only if the median
 # is farther from 1 than the IQR of the ratios. With fewer than 8 pairs, all ratios must also agree
@@ -208,7 +208,7 @@ print(timing.compare(same, device, rounds=max(rounds, 9), seconds=seconds))
 # ## Larger batches (6 minutes)
 #
 # A batch of 4 images keeps few of a GPU's thousands of lanes busy, and needs as many kernel
-# launches as a batch of 4096. The next function measures one training step on a batch that is
+# launches as a batch of 4,096. The next function measures one training step on a batch that is
 # already on the device, and divides by the number of images.
 
 
@@ -299,7 +299,7 @@ show(
     plots.plot_panels(
         found["milliseconds"],
         ("images per batch", "time of a forward pass [ms]"),
-        title="ResNet-50: up to batch 4, 10 to 13 ms on both GPUs; then the GPU is the limit",
+        title="ResNet-50: batches of 1 to 4 take 10 to 13 ms; then the GPU is the limit",
         source=f"Tesla T4 and V100, {found['source']}",
     ),
     alt="Published by NVIDIA in 2021: the time of a forward pass of ResNet-50 against the batch "
@@ -386,7 +386,7 @@ show(
 #
 # The operations per second of products and convolutions, divided by the peak of the data sheet, are
 # the *model FLOP utilization* (MFU). Published training runs of large language models reach 30 to
-# 60 % ([lesson 09](09_more_than_one_gpu.ipynb)). CUDA graphs are in [lesson
+# 60% ([lesson 09](09_more_than_one_gpu.ipynb)). CUDA graphs are in [lesson
 # 08](08_mixed_precision_and_profiling.ipynb).
 #
 # **Think first:** take the second convolution and the first linear layer of the classic network,

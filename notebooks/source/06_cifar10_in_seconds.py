@@ -4,7 +4,7 @@
 #   course:
 #     title: CIFAR-10 in seconds
 #     promise: >-
-#       You build, one technique at a time, a training run designed to reach 94 % on CIFAR-10 within
+#       You build, one technique at a time, a training run designed to reach 94% on CIFAR-10 within
 #       seconds on one GPU (so far, it has been run on CPUs only), and you run a small version of it
 #       on the machine you have.
 #     minutes: 60
@@ -24,7 +24,7 @@
 #     credits:
 #       - >-
 #         The recipe follows Keller Jordan's
-#         [cifar10-airbench](https://github.com/KellerJordan/cifar10-airbench) and its paper, [94 %
+#         [cifar10-airbench](https://github.com/KellerJordan/cifar10-airbench) and its paper, [94%
 #         on CIFAR-10 in 3.29 Seconds on a Single GPU](https://arxiv.org/abs/2404.00498), 2024,
 #         which descend from [hlb-CIFAR10](https://github.com/tysam-code/hlb-CIFAR10) (tysam-code,
 #         2023) and from David Page's [How to Train Your
@@ -78,7 +78,7 @@ if epochs < 0:
 # **Without a GPU** you run a second recipe, for a CPU: the same techniques with a narrower network,
 # a first layer with stride 2 (its output has a quarter of the positions), and smaller batches. It
 # shows that the whole recipe learns fast, and how to test a technique. It is too short to show the
-# effect of most single techniques, and it does not reach 94 %.
+# effect of most single techniques, and it does not reach 94%.
 #
 # The widths of the CPU recipe were chosen on 5,000 training images held out for validation. The
 # shape of its first layer was chosen in a few trials on test images, which is a mistake: the best
@@ -132,7 +132,7 @@ f"{a_run / 1e15:.2f} PFLOP per run, {a_run / 989e12:.2f} s at 989 TFLOP/s"
 # Airbench, which the recipe follows, takes 2.59 s on an A100 (published by its author; the version
 # in its paper took 3.29 s). At the A100's peak of 312 TFLOP/s, the arithmetic alone would take
 # about a second. So there are two ways to be fast. **Keep the device computing** (lesson 05):
-# everything on the device, large products, no waiting. And **need less arithmetic**: reach 94 % in
+# everything on the device, large products, no waiting. And **need less arithmetic**: reach 94% in
 # 8 passes where a textbook run takes 100 or more.
 #
 # ## Images that never leave the device (10 minutes)
@@ -237,7 +237,7 @@ patches.shape[1], directions.shape
 #
 # <details><summary>Answer</summary>
 #
-# About 90 %, and almost nothing. On photographs, brightness alone has nearly 80 %.
+# About 90%, and almost nothing. On photographs, brightness alone has nearly 80%.
 #
 # </details>
 
@@ -540,10 +540,10 @@ for name, found in medians.items():
 #
 # | run | test accuracy | time | GPU |
 # |---|---|---|---|
-# | [CIFAR10-Speedrun](https://github.com/hiverge/cifar10-speedrun) | 94.01 % | 2.095 s | A100 |
-# | [airbench](https://github.com/KellerJordan/cifar10-airbench) | 94.01 % | 2.59 s | A100 |
-# | [hlb-CIFAR10](https://github.com/tysam-code/hlb-CIFAR10) | 94 % | about 6.3 s | A100 |
-# | [cifar10-fast](https://myrtle.ai/learn/how-to-train-your-resnet/) | 94 % | 26 s | V100 |
+# | [CIFAR10-Speedrun](https://github.com/hiverge/cifar10-speedrun) | 94.01% | 2.095 s | A100 |
+# | [airbench](https://github.com/KellerJordan/cifar10-airbench) | 94.01% | 2.59 s | A100 |
+# | [hlb-CIFAR10](https://github.com/tysam-code/hlb-CIFAR10) | 94% | about 6.3 s | A100 |
+# | [cifar10-fast](https://myrtle.ai/learn/how-to-train-your-resnet/) | 94% | 26 s | V100 |
 #
 # And the course's recipe? This lesson's fast run has not been measured on a GPU. Modelled on an
 # A100, without `torch.compile`, the difference between runs of 4 and of 2 steps is:

@@ -524,8 +524,8 @@ def accumulating_step(net, optimizer, tokens, size=4):
 peaks["accumulation"] = peak_of(accumulating_step)
 
 # %% [markdown]
-# The gradients are those of the whole batch, except for rounding. **Unless the network has batch
-# normalization**, which uses the mean and the variance of the examples that it gets at once.
+# The gradients are those of the whole batch, except for rounding, **unless the network has batch
+# normalization**: it uses the mean and the variance of the examples that it gets at once.
 # `GroupNorm` and `LayerNorm` normalize each example on its own.
 #
 # ### 3. Activation checkpointing
@@ -657,7 +657,7 @@ for name, peak in peaks.items():
 # |---|---|---|
 # | smaller batch | more steps per epoch | no: another batch size |
 # | accumulation | more and smaller operations | yes, without `BatchNorm` |
-# | checkpointing | blocks: a third more computing; in all, 6 % here | yes, without `BatchNorm` |
+# | checkpointing | blocks: a third more computing; here 6% more in all | yes, without `BatchNorm` |
 # | `bfloat16` everywhere | small updates are lost | no |
 # | mixed precision | saves only some activations | nearly |
 # | fewer states | perhaps more steps | no: another optimizer |

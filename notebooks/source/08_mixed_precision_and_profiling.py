@@ -76,7 +76,7 @@ if type(steps) is not int or steps < 1:
 # exponent's bits set how large and how small a number can be; the mantissa's bits set how many
 # digits it has. The stored exponent is larger by a *bias*: 127 with 8 bits, 15 with 5 bits. An
 # exponent of all zeros is for 0 and for very small numbers. In all but fp8 e4m3, an exponent of all
-# ones means infinity or nan.
+# ones means infinity or NaN.
 
 # %%
 formats = {  # exponent bits, mantissa bits
@@ -104,7 +104,7 @@ show(
 #
 # The largest stored exponent of fp16 is 30, so the largest power is 2^15, and the largest number is
 # 65,504. Both fp8 formats end even earlier. bf16 and TF32 have the exponent of fp32, so they hold
-# both numbers, bf16 with about two decimal digits. The smallest ordinary number of fp16 is 2^-14,
+# both numbers, bf16 with about two decimal digits. The smallest normal number of fp16 is 2^-14,
 # about 6 · 10^-5, and its smallest subnormal is 6 · 10^-8. In fp16 and fp8, 10^-8 becomes 0.
 #
 # </details>
@@ -382,10 +382,10 @@ show(
 # Too small a scale loses gradients, too large a one overflows (the dotted line is the first tested
 # scale that does). Without a scale (2^0), many values of the trained network become 0, yet the
 # error is only a few percent, because a few large values are nearly all of the gradient's norm.
-# With a smaller loss, they vanish too: at 2^-4, the error is above 40 %.
+# With a smaller loss, they vanish too: at 2^-4, the error is above 40%.
 #
 # bf16 has the exponent of fp32, so its error does not depend on the scale. It comes from rounding
-# to 7 mantissa bits: 5 to 15 % on the CPUs that this lesson was tried on. It does not grow as the
+# to 7 mantissa bits: 5 to 15% on the CPUs that this lesson was tried on. It does not grow as the
 # loss falls:
 
 # %%
@@ -643,7 +643,7 @@ for name, trace in records.published("traces")["steps"].items():
 #
 # **A: data.** For 50 ms the program prepares images, and the GPU has nothing to do. **B** has four
 # workers and does not wait for images: 174 instead of 211 ms. Now **launches** are the limit. In
-# the forward pass, the CPU is always busy and the GPU 39 % of the time; `zero_grad` launches a
+# the forward pass, the CPU is always busy and the GPU 39% of the time; `zero_grad` launches a
 # kernel for each gradient, 13 ms in which the GPU is idle. (Today it sets gradients to `None`.) In
 # backward, the kernels are long enough. A larger batch, `fused=True` or `torch.compile` would help.
 # Part of the CPU's time is the profiler's own.
@@ -750,7 +750,7 @@ with torch.no_grad():
 
 # %% [markdown]
 # Published figures, not measured here. `torch.compile`: over 163 models, training on an A100 was on
-# average 21 % faster in fp32 and 51 % faster with mixed precision
+# average 21% faster in fp32 and 51% faster with mixed precision
 # ([PyTorch 2.0](https://pytorch.org/get-started/pytorch-2.0/), 2023). CUDA graphs: in runs for the
 # benchmark MLPerf, Mask R-CNN was 1.7 times as fast, and BERT 1.12 times as fast
 # ([PyTorch blog](https://pytorch.org/blog/accelerating-pytorch-with-cuda-graphs/), 2021). A

@@ -33,7 +33,7 @@
 #         2020 to 2024. Published training runs:
 #         [GPT-NeoX-20B](https://arxiv.org/abs/2204.06745), 2022 (computed from 1,830 hours for
 #         150,000 steps; its 117 TFLOP/s count the repeated forward pass);
-#         [OLMo-core 1.2.0](https://pypi.org/project/ai2-olmo-core/1.2.0), 2024 (47 to 48 %, on "a
+#         [OLMo-core 1.2.0](https://pypi.org/project/ai2-olmo-core/1.2.0), 2024 (47 to 48%, on "a
 #         cluster"; 8 GPUs are its script's default);
 #         [torchtitan](https://github.com/pytorch/torchtitan/blob/main/docs/performance.md), 2024;
 #         [Llama 3](https://arxiv.org/abs/2407.21783), 2024.
@@ -159,8 +159,8 @@ in_halves = torch.cat([norm(X[:8]), norm(X[8:])])
 torch.allclose(whole, in_halves), f"largest difference ≈ {(whole - in_halves).abs().max():.2f}"
 
 # %% [markdown]
-# No: each GPU uses the mean and the variance of its own examples. If they are few,
-# `nn.SyncBatchNorm.convert_sync_batchnorm(net)` computes them over all GPUs.
+# No: each GPU uses the mean and the variance of its own examples. If each has few,
+# `nn.SyncBatchNorm.convert_sync_batchnorm(net)` computes mean and variance over all GPUs.
 #
 # ## All-reduce: what it does and what it costs (9 minutes)
 #
@@ -488,7 +488,7 @@ torchrun("--nproc-per-node 1", programs / "all_reduce.py", nodes=2)
 # |---|---|
 # | `py-spy dump --pid PID` | the line at which a process waits, without stopping it |
 # | `TORCH_NCCL_DUMP_ON_TIMEOUT=1`, then `torchfrtrace` | the collective that a rank missed |
-# | `nvidia-smi` | in a hang, 100 % utilization: NCCL's kernels poll until the others arrive |
+# | `nvidia-smi` | in a hang, 100% utilization: NCCL's kernels poll until the others arrive |
 # | `NCCL_DEBUG=INFO` | which network NCCL uses |
 # | `nvidia-smi topo -m` | whether two GPUs are linked by NVLink or by PCIe |
 #
@@ -591,7 +591,7 @@ figures.plot_memory(
 # FSDP sends 1.5 times the bytes of DDP.
 #
 # Here is FSDP with two processes. In each, DDP would need 133.1 kB for the weights of this network,
-# as much for the gradients and for its buckets, and twice that for Adam's state:
+# as much for the gradients and for DDP's buckets, and twice that for Adam's state:
 
 # %%
 show_program("fsdp.py")
@@ -639,7 +639,7 @@ torchrun("--nproc-per-node 2", programs / "tensor.py")
 found = records.published("parallelism")
 show(
     plot_groups(
-        {"step": found["milliseconds"]},
+        {"one step": found["milliseconds"]},
         "time of a step [ms]",
         text="{:,.0f}".format,
         title="A pipeline with one microbatch takes 3.5 times as long as data parallelism",
@@ -733,7 +733,7 @@ def plan(model, gpu, gpus, sequences, *, tensor=1, pipeline=1, micro=1, rounds=1
 # <details><summary>Answer</summary>
 #
 # It falls: the pipeline waits as long as before at the ends, for half as much work. Published: from
-# 43 % to 41 %.
+# 43% to 41%.
 #
 # </details>
 
@@ -784,8 +784,8 @@ show(
 
 # %% [markdown]
 # The clock is fitted to large products and attention of the A100 and the H100, on MosaicML's runs.
-# The plan is 12 % too high for GPT-NeoX: it leaves out the optimizer, and communication where it
-# does not overlap. It is 4 % too low for Llama 8B and 70B, 12 % for OLMo, and 25 % for 405B: there,
+# The plan is 12% too high for GPT-NeoX: it leaves out the optimizer, and communication where it
+# does not overlap. It is 4% too low for Llama 8B and 70B, 12% for OLMo, and 25% for 405B: there,
 # each GPU computes the whole RMSNorms, in many kernels, a fifth of the modelled time. Use it to
 # compare layouts; before you rent 16,384 GPUs, measure on 16.
 #

@@ -103,10 +103,10 @@ def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 #
 # </details>
 #
-# `kernel[grid](...)` launches. The *grid* is a tuple of one to three numbers of programs (on
-# NVIDIA's GPUs, the second and third are at most 65,535), and `tl.program_id(0)` counts along the
-# first; messages always show three. `kernels.recording`, from this course, keeps a list of what
-# every program reads and writes.
+# `kernel[grid](...)` launches. The *grid* is a tuple with the number of programs in each of one to
+# three dimensions (on NVIDIA's GPUs, at most 65,535 in the second and third), and
+# `tl.program_id(0)` counts along the first; messages always show three. `kernels.recording`, from
+# this course, keeps a list of what every program reads and writes.
 
 # %%
 n = 100
@@ -720,7 +720,7 @@ generated = launches[0]
 # %% [markdown]
 # ## When not to write a kernel (3 minutes)
 #
-# - The profile does not name it: a kernel with 3 % of the time can save 3 %.
+# - The profile does not name it: a kernel with 3% of the time can save 3%.
 # - `torch.compile` already writes it: element-wise chains, reductions, and both fused.
 # - A library has it: products and convolutions (cuBLAS, cuDNN), attention
 #   (`F.scaled_dot_product_attention`, FlexAttention).

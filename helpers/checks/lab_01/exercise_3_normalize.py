@@ -43,7 +43,7 @@ side_effects = {
     "wrong-steps": lambda f: len(f.steps) != f.case.epochs and {"count": len(f.steps)},
     "wrong-step": lambda f: first(
         not (is_tensor(x) and x.dtype == torch.float32 and x.device == f.case.wanted)
-        and {"what": describe(x), "found": getattr(x, "device", "")}
+        and {"what": describe(x), "found": getattr(x, "device", None)}
         for x in f.steps
     ),
 }
@@ -56,7 +56,7 @@ costs = {
 hints = """
 wrong-steps: For {epochs} epochs, your function calls `step` {count} times.
     -> `step` is called once in every epoch, with all images.
-wrong-step: `step` gets {what} {found}; it should get a tensor of float32 numbers on {wanted}.
+wrong-step: `step` gets {what}, device {found}; it should get float32 numbers on {wanted}.
     -> Which operation turns bytes into such numbers? And do you keep what `.to` returns?
 wrong-numbers: `step` gets other numbers than those of the normalized images.
     -> Which numbers do the bytes 0 and 255 become: -1 and 1? In the second epoch too?

@@ -42,8 +42,8 @@ mistakes = {
 hints = """
 not-rounded: For {dtype} and shape {shape}, the numbers take {found} bytes; torch allocates more.
     -> torch allocates a GPU's memory in blocks. How large is a block?
-wrong-blocks: For {dtype} and the shape {shape}, your answer is {found} bytes. That is not the
-    smallest number of blocks that is enough.
+wrong-blocks: For {dtype} and the shape {shape}, your answer, {found} bytes, is a whole
+    number of blocks, but not the smallest one that is enough.
     -> Try sizes below, at and above a multiple of 512. How many blocks does each of them need?
 dtype-ignored: Your answer for {dtype} is right for a dtype with {size} bytes per number.
     -> How many bytes does one element of this dtype take? torch can tell you.

@@ -57,10 +57,10 @@ dtype-changed: The result has the dtype {after}, but it should be float32, with 
 truncated: With {mantissa} bits, {given} becomes {found}: you cut off bits, but do not round.
     -> What can you add before you cut off the bits, so that the result is rounded?
 wrong-tie: With {mantissa} bits, {given} becomes {found}. The input is halfway between two
-    neighbors; this one's last bit is 1.
+    neighbors, and the last kept bit of your result is 1.
     -> All other numbers are right. In a tie, choose the neighbor whose last kept bit is 0.
 wrong-count: With {mantissa} bits, {given} becomes {found}: you keep {kept} mantissa bits.
-    -> A float32 number has 23 of them. How many do you drop?
+    -> A float32 number has 23 mantissa bits. How many do you drop?
 bits-left: With {mantissa} bits, {given} becomes {found}, which has more mantissa bits.
     -> A shift to the right drops bits. Does your code do this, and move the others back?
 not-nearest: With {mantissa} bits, {given} becomes {found}, which is not the nearest number.

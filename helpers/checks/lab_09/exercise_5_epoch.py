@@ -70,7 +70,7 @@ gradients-miscounted: With batches {batches}, process {rank} calls the all-reduc
     -> How many steps does the process with the most batches take?
 not-after-each-batch: Process {rank} does not all-reduce the gradients right after each batch.
     -> The optimizer needs the averaged gradients of this batch before the next one starts.
-counts-too-early: Process {rank} does not train, evaluate and all-reduce the counts in this order.
+counts-too-early: Process {rank} does not keep this order: train, evaluate, all-reduce the counts.
     -> What does the all-reduce of the counts need from each process?
 saved-by-all: Process {rank} saves {found} times.
     -> All processes have the same weights, and there is one file. Who writes it, and how often?

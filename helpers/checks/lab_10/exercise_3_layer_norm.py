@@ -34,7 +34,7 @@ mistakes = {
     "wrong-variance": lambda f: not is_close(*moments(f)[0]),
 }
 hints = """
-wrong-mean: In each row, (result - `bias`) / `weight` should have the mean 0, but has not.
+wrong-mean: In each row, (result - `bias`) / `weight` should have a mean of 0.
     -> What is the sum divided by? A block has more elements than a row. Are both applied?
 wrong-variance: The rows of (result - `bias`) / `weight` have a wrong variance.
     -> What is x - mean where the mask is false? How many squares are there? Where is `eps` added?
