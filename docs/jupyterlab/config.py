@@ -11,7 +11,7 @@ from pathlib import Path
 
 def keep_kernel_metadata(model, path, contents_manager, **_):
     """Replace the kernel's metadata in a notebook of the course with those in its stored file."""
-    file = Path(contents_manager.root_dir, path)
+    file = Path(contents_manager.root_dir, path.strip("/"))
     if model["type"] != "notebook" or not file.is_file():
         return
     try:
