@@ -22,6 +22,8 @@ _KEPT = r"`[^`]*`|\$[^$]*\$|<[^>]*>|\]\([^)]*\)|\{[^}]*\}"
 _THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
 _PERCENT = {"es": _THIN_SPACE, "ja": "", "ko": "", "zh": ""}  # before a percent sign
 _THOUSANDS = {"es": _THIN_SPACE}
+# The marks between the items of a list, where a language does not write those of English.
+_LIST_MARKS = {n: {", ": "\u3001", "; ": "\uff1b", ": ": "\uff1a"} for n in ("ja", "zh")}
 _NUMBERS = re.compile(rf"{_KEPT}|(?<=\d),(?=\d{{3}}(?!\d))|(?<=\d)\s?(?=%)")
 
 
@@ -70,6 +72,12 @@ def localize(text: str, language: str) -> str:
         return marks.get(language, match[0])
 
     return text if language == ENGLISH else _NUMBERS.sub(part, text)
+
+
+def list_marks(text: str) -> str:
+    """Return a list such as "a: 1, 2; b: 3" with the marks of the student's language."""
+    marks = _LIST_MARKS.get(_current, {})
+    return re.sub(r"[,;:] (?![^(]*\))", lambda mark: marks.get(mark[0], mark[0]), text)
 
 
 def _from_template(text: str) -> str:

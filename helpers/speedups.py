@@ -10,8 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from helpers.language import translate
 from helpers.records import Record
 from helpers.steps import StepConfig, TrainingStep, truncate_to_full_batches
+from helpers.tables import Table
 from helpers.timing import Comparison, compare
 
 LARGE_BATCH = 512
@@ -127,17 +129,19 @@ class SpeedupStudy:
         return compare(variants, self.device, **options, units=units, warm_ups=warm_ups)
 
 
-def time_to_accuracy(accuracies: Record, times: Record) -> list[str]:
-    """Return a table of speed, training time and test accuracy, one line per training setup.
+def time_to_accuracy(accuracies: Record, times: Record) -> Table:
+    """Return speed, training time and test accuracy, one row per training setup.
 
     `accuracies` is the record `large_batches`, `times` the record `speedups` of the same machine.
     """
     seconds = {each["name"]: each["seconds_per_image"] for each in times.results["cumulative"]}
     per_image = {"4": seconds["resident data"], "512": seconds[f"batch of {LARGE_BATCH}"]}
-    lines = [f"{'images/s':>9s} {'training':>9s} {'test accuracy':>14s}"]
+    columns = ("training setup", "images per second", "training time [s]", "test accuracy")
+    rows = []
     for name, accuracy in accuracies.results["accuracy"].items():  # "batch 4, rate 0.001, 1 pass"
         batch, _, passes = (part.split() for part in name.split(", "))
         image_seconds = per_image[batch[1]]
         total_seconds = image_seconds * 50_000 * int(passes[0])
-        lines.append(f"{1 / image_seconds:9,.0f} {total_seconds:7.1f} s {accuracy:13.1%}   {name}")
-    return lines
+        cells = (f"{1 / image_seconds:,.0f}", f"{total_seconds:.1f}", f"{accuracy:.1%}")
+        rows.append([translate(text) for text in (name, *cells)])
+    return Table([translate(name) for name in columns], rows, caption=translate(accuracies.origin))

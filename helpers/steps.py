@@ -82,11 +82,7 @@ class TrainingStep:
     """
 
     def __init__(
-        self,
-        config: StepConfig,
-        images: Tensor,
-        labels: Tensor,
-        device: torch.device | str = "cpu",
+        self, config: StepConfig, images: Tensor, labels: Tensor, device: torch.device | str = "cpu"
     ) -> None:
         self.config, self.device = config, torch.device(device)
         self.layout = torch.channels_last if config.channels_last else torch.contiguous_format

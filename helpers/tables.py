@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 _CELL = "padding:0.1em 0.7em;white-space:pre;text-align:"
-_NUMBER = re.compile(r"-?[\d,.]+(e[+-]\d+)?%?")
+_NUMBER = re.compile(r"-?[\d,.\u202f]+(e[+-]\d+)?%?")
 # The text color is set, too, so that marked rows are readable in a dark theme.
 MARKED_STYLE = "background:#FFF0C2;color:#1a1a1a"
 

@@ -21,7 +21,7 @@ from helpers.language import ENGLISH
 # temporary folder, so that an interrupted download does not leave an incomplete copy.
 SETUP_CELL = Path(__file__).with_name("setup_cell.template")
 
-# Matches JupyterLab's metadata, so that saving a lesson there changes only the Python version.
+# Matches JupyterLab's metadata; `docs/jupyterlab/config.py` keeps the version when it saves.
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {

@@ -73,13 +73,8 @@ def _header(
     objectives: str,
     links: Iterable[str] = (),
 ) -> list[str]:
-    parts = [
-        f"# {title}",
-        translator.translate(header.promise),
-        time,
-        f"**{objectives}**",
-        _bullets(map(translator.translate, header.objectives)),
-    ]
+    parts = [f"# {title}", translator.translate(header.promise), time, f"**{objectives}**"]
+    parts.append(_bullets(map(translator.translate, header.objectives)))
     entries = [*links, *map(translator.translate, header.prerequisites)]
     needs = f"**{translator.translate('What you need')}**"
     return [*parts, needs, _bullets(entries)] if entries else parts
@@ -181,10 +176,9 @@ def _language_links(course: CourseFolder, translator: Translator) -> str:
     if translator.language != ENGLISH:
         code = translator.translate("Code and its comments are in English in every language.")
         return f"\n[English](../../index.md) · {code}\n"
-    pages = sorted((course.root / "docs").glob("[a-z][a-z]/index.md"))
-    codes = [page.parent.name for page in pages]
+    codes = sorted(page.parent.name for page in course.root.glob("docs/[a-z][a-z]/index.md"))
     links = " · ".join(f"[{language_name(code)}](docs/{code}/index.md)" for code in codes)
-    return f"\n{links}\n" if pages else ""
+    return f"\n{links}\n" if codes else ""
 
 
 def _entry(course: CourseFolder, name: str, translator: Translator, has_lab: bool) -> str:

@@ -60,8 +60,7 @@ def release(
     if new == course and not without_solutions:
         log(f"The course already points to {course.repository} at {tag}.")
         return
-    changed = _git(course.root, "status", "--porcelain", "--untracked-files=no").splitlines()
-    if changed:
+    if changed := _git(course.root, "status", "--porcelain", "--untracked-files=no").splitlines():
         raise CourseError(
             f"The clone has uncommitted changes, for example {changed[0][3:]}. "
             "Commit them first, so that `git checkout .` can undo the release."

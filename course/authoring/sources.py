@@ -135,14 +135,8 @@ def nbgrader_metadata(
     grade_id: str, *, points: int | None = None, solution: bool = False
 ) -> dict[str, object]:
     """Return nbgrader's metadata for a check (if it has points), an answer, or a locked cell."""
-    metadata = {
-        "grade": points is not None,
-        "grade_id": grade_id,
-        "locked": not solution,
-        "schema_version": 3,
-        "solution": solution,
-        "task": False,
-    }
+    metadata = {"grade": points is not None, "grade_id": grade_id, "locked": not solution}
+    metadata |= {"schema_version": 3, "solution": solution, "task": False}
     return metadata if points is None else {**metadata, "points": points}
 
 

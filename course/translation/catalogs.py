@@ -110,8 +110,7 @@ def update(course: CourseFolder, document: Document, language: str) -> bool:
         entry.obsolete, entry.occurrences, entry.comment = True, [], ""
         catalog.append(entry)
     text = str(catalog).rstrip("\n") + "\n"
-    is_changed = not file.is_file() or file.read_text(encoding="utf-8") != text
-    if is_changed:
+    if is_changed := not file.is_file() or file.read_text(encoding="utf-8") != text:
         write_atomically(file, text)
     return is_changed
 
@@ -142,10 +141,8 @@ def check(course: CourseFolder, words: list[str]) -> int:
     for word in prefixes:
         if not any(name.startswith(word) for name in names):
             codes = ", ".join(languages(course)) or "none yet"
-            raise CourseError(
-                f"No translation matches {word!r}. Pass a language ({codes}), or a PO file "
-                "such as es/notebooks/00."
-            )
+            advice = f"Pass a language ({codes}), or a PO file such as es/notebooks/00."
+            raise CourseError(f"No translation matches {word!r}. {advice}")
     findings, missing, total = [], 0, 0
     for name in (name for name in names if name.startswith(tuple(prefixes or [""]))):
         language, _, document = name.partition("/")

@@ -14,6 +14,7 @@ from course.authoring.generated import start_page
 from course.course_folder import CourseFolder
 from course.translation.catalogs import Catalog, read_catalog
 from course.translation.documents import PAGES, document_names, page_text
+from course.translation.markdown import sort_tables
 from course.translation.translator import Translator, translated_path
 
 
@@ -93,16 +94,14 @@ class CourseTranslation:
             for page in PAGES:
                 if (root / page).is_file():
                     text = translator.markdown(page_text(self.course, page))
+                    if page == "docs/glossary.md" and self.language != "ja":
+                        text = sort_tables(text, self.language)
                     path = root / translated_path(page, self.language)
                     files[path] = translator.links(text, page)
         if "helpers" in self.catalogs and (for_notebooks or self.is_published("helpers")):
             texts = json.dumps(self.runtime_texts(), ensure_ascii=False, indent=0, sort_keys=True)
             files[self.output_path("helpers")] = f"{texts}\n"
-        return {
-            path: text
-            for path, text in files.items()
-            if not path.is_file() or path.read_text(encoding="utf-8") != text
-        }
+        return {p: t for p, t in files.items() if not p.is_file() or p.read_text("utf-8") != t}
 
     def findings(self) -> list[str]:
         """Return a sentence for each published document or file that is not up to date."""

@@ -5,6 +5,7 @@ blocks, link targets and everything between the texts are not changed.
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,6 +28,8 @@ _BLOCK_TAG = re.compile(
 _NOT_WORDS = re.compile(
     r"(`+).+?\1|<code>.*?</code>|\$[^$]+\$|<[^>]+>|\]\([^)]*\)|https?://\S+|\{[^}]*\}", re.DOTALL
 )
+# The rows of a table below its header.
+_ROWS = re.compile(r"(?m)(?<=-\|\n)(?:^\|.*\n)+")
 _WORD = re.compile(r"[^\W\d_]{2}")
 
 
@@ -63,6 +66,21 @@ def translate_markdown(markdown: str, translate: Callable[[str], str]) -> str:
 def structure(markdown: str) -> tuple[tuple[str, int], ...]:
     """Return type and level of each block, to compare a translation with its original."""
     return tuple((token.type, token.level) for token in _BLOCK_PARSER.parse(markdown))
+
+
+def sort_tables(markdown: str, language: str) -> str:
+    """Return Markdown with the rows of each table in the alphabetical order of their first cell.
+
+    Chinese is in the order of GB 18030, in which common characters are sorted by pinyin. Japanese
+    has no such order, because a character has several readings.
+    """
+
+    def order(row: str) -> str | bytes:
+        term = unicodedata.normalize("NFKD", row.split("|")[1].strip().casefold())
+        term = re.sub(r"\(.*|[^\w ]", "", term).strip()  # without accents
+        return term.encode("gb18030") if language == "zh" else term
+
+    return _ROWS.sub(lambda rows: "".join(sorted(rows[0].splitlines(True), key=order)), markdown)
 
 
 def has_words(text: str) -> bool:
@@ -112,8 +130,7 @@ def _html(block: str, offset: int) -> Iterator[TextBlock]:
     position = 0
     for tag in [*_BLOCK_TAG.finditer(block), None]:
         content = block[position : tag.start() if tag else len(block)]
-        text = content.strip()
-        if text:
+        if text := content.strip():
             start = offset + position + content.index(text)
             yield TextBlock("HTML", " ".join(text.split()), start, start + len(text))
         position = tag.end() if tag else len(block)

@@ -45,10 +45,7 @@ def augment(images: Tensor, chosen: Tensor, mirrored: Tensor, shifts: Tensor) ->
 
 
 def batches(
-    images: Tensor,
-    labels: Tensor,
-    settings: Settings,
-    augment: Callable[..., Tensor] = augment,
+    images: Tensor, labels: Tensor, settings: Settings, augment: Callable[..., Tensor] = augment
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield augmented batches endlessly, each epoch in a new random order."""
     count, device = len(labels), labels.device

@@ -61,18 +61,15 @@ def draw_matrix_product() -> None:
 def plot_times(values: Mapping[str, float], *, title: str, unit: str = "ms") -> None:
     """Show times as dots on a log scale, in the color of the device in their name."""
     figure, axis = style.new_figure(height=1.4 + 0.45 * len(values))
-    texts = {name: f"{float(f'{value:.3g}'):,.10g}" for name, value in values.items()}
+    texts = {n: f"{float(f'{v:.3g}'):,.10g} {translate(unit)}" for n, v in values.items()}
     for name, value in values.items():
         axis.plot(value, name, "o", markersize=9, color=style.device_color(name))
-        style.annotate(axis, f"{texts[name]} {translate(unit)}", value, name, 9, fontsize=9)
+        style.annotate(axis, texts[name], value, name, 9, fontsize=9)
     axis.set_xscale("log")
     axis.set_xlim(min(values.values()) / 3, max(values.values()) * 8)
     axis.set(xlabel=f"time in {unit} (log scale)", ylim=(len(values) - 0.5, -0.5))
     figure.suptitle(title, fontsize=11)
-    listed = "; ".join(
-        f"{translate(name)}: \N{ALMOST EQUAL TO} {text} {translate(unit)}"
-        for name, text in texts.items()
-    )
+    listed = "; ".join(f"{translate(n)}: \N{ALMOST EQUAL TO} {text}" for n, text in texts.items())
     show(figure, "Dot chart of times on a log scale. {listed}.", listed=listed)
 
 
@@ -100,7 +97,5 @@ def plot_speeds(
     figure.legend(frameon=False, fontsize=8, loc="outside lower center", ncols=1 if points else 2)
     best = {name: max(speeds) for name, (_, speeds) in curves.items()}
     best |= {name: speed for name, (_, speed) in (points or {}).items()}
-    listed = "; ".join(
-        f"{translate(name)}: \N{ALMOST EQUAL TO} {speed:,.4g}" for name, speed in best.items()
-    )
+    listed = "; ".join(f"{translate(n)}: \N{ALMOST EQUAL TO} {v:,.4g}" for n, v in best.items())
     show(figure, "Chart on log scales with the highest GFLOP/s of {listed}.", listed=listed)

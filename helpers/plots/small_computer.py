@@ -75,8 +75,6 @@ def plot_lanes(trace: Trace, *, title: str) -> None:
     axis.invert_yaxis()
     axis.set_yticks(range(lanes))
     axis.set(xlabel="step (dark: the lane is active; light: it waits)", ylabel="lane", title=title)
-    busy = [
-        translate("lane {lane}: {steps}", lane=lane, steps=row.sum())
-        for lane, row in enumerate(active)
-    ]
+    counts = enumerate(active.sum(1))
+    busy = [translate("lane {lane}: {steps}", lane=lane, steps=steps) for lane, steps in counts]
     show(figure, "Grid of lanes by steps. Active steps: {busy}.", busy=", ".join(busy))

@@ -18,7 +18,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter, FixedLocator
 from PIL import Image
 
-from helpers.language import ENGLISH, current_language, translate
+from helpers.language import ENGLISH, current_language, list_marks, translate
 
 # The palette of Okabe and Ito (2008), made for readers with any kind of color vision, without its
 # yellow. The last two are too light for lines on white: use them for areas.
@@ -119,6 +119,7 @@ def show(figure: Figure | Sequence[Figure], alt: str, **values: Any) -> None:
     """
     if not alt.strip():
         raise ValueError("a figure needs alt text: describe in one sentence what it shows.")
+    values = {n: list_marks(v) if isinstance(v, str) else v for n, v in values.items()}
     alt = translate(alt, **values)
     pngs = []
     for frame in [figure] if isinstance(figure, Figure) else figure:
@@ -148,10 +149,10 @@ def _fonts(language: str) -> list[str]:
 
 def _translate(figure: Figure) -> None:
     """Translate all texts of a figure; those that are then too long for it become smaller."""
-    fonts = _fonts(current_language())  # of one weight
+    fonts = _fonts(current_language())  # of one weight and upright
     for text in figure.findobj(Text) if fonts else ():
         family = "monospace" if "monospace" in text.get_family() else "sans-serif"
-        text.set(family=[family, *fonts], weight="normal")
+        text.set(family=[family, *fonts], weight="normal", style="normal")
     figure.draw_without_rendering()  # computes the labels of ticks
     for axis in (line for axes in figure.axes for line in (axes.xaxis, axes.yaxis)):
         labels = [label.get_text() for label in axis.get_ticklabels()]

@@ -716,7 +716,7 @@ show(
 # %%
 accuracies = records.read("large_batches")[0]
 times_per_image = records.latest("speedups", accuracies.kind)
-print(accuracies.origin, *time_to_accuracy(accuracies, times_per_image), sep="\n")
+time_to_accuracy(accuracies, times_per_image)
 
 # %% [markdown]
 # In the recording of November 2026, a batch of 512 processes four to five times as many images per

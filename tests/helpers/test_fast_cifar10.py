@@ -146,9 +146,7 @@ def test_flips_of_two_epochs(flip, same):
     assert (first == second).sum() in same
 
 
-def test_run_with_a_time_limit_ends_in_time_without_counting_observations(
-    synthetic_data, monkeypatch
-):
+def test_time_limited_run_ends_in_time_without_counting_observations(synthetic_data, monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(training.time, "perf_counter", lambda: clock[0])
     trainer = Trainer(TINY, *synthetic_data[0], "cpu")

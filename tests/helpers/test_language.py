@@ -81,14 +81,15 @@ def test_texts_of_a_figure_are_translated_and_code_is_not():
 @pytest.mark.parametrize(
     ("code", "text", "shown"),
     [
-        (
-            "es",
-            "1,024 of 12,345,678, 5% `(1,024)` 3.5, 2 %",
-            "1_024 of 12_345_678, 5_% `(1,024)` 3.5, 2_%",
-        ),
+        ("es", "1,024 12,345,678, 5% `(1,024)` 3.5 2 %", "1_024 12_345_678, 5_% `(1,024)` 3.5 2_%"),
         ("ja", "1,024 5 % <p style='width:5 %'>", "1,024 5% <p style='width:5 %'>"),
         ("en", "1,024 5 %", "1,024 5 %"),
     ],
 )
 def test_numbers_are_written_as_in_the_language(code, text, shown):
     assert language.localize(text, code) == shown.replace("_", "\u202f")
+
+
+def test_lists_have_the_marks_of_the_language(monkeypatch):
+    monkeypatch.setattr(language, "_current", "ja")
+    assert language.list_marks("a: f(1, 2), b; c: 3") == "a\uff1af(1, 2)\u3001b\uff1bc\uff1a3"

@@ -59,9 +59,7 @@ def test_measures_a_change(dataset, monkeypatch):
     assert speedup.seconds_per_image == pytest.approx(0.01 / 512)
 
 
-def test_changes_that_help_are_kept_and_the_last_two_compare_with_the_classic_script(
-    dataset, monkeypatch
-):
+def test_changes_that_help_are_kept_and_the_last_two_compare_with_classic(dataset, monkeypatch):
     fake_measurements(monkeypatch, fake_seconds)
     study = SpeedupStudy(*dataset, "cpu", skip={"torch.compile": "takes a minute"})
     speedups, config = study.measure_cumulative()

@@ -23,8 +23,7 @@ def test_container_has_the_uv_the_settings_of_make_and_existing_files():
     assert f"--config={CONFIG}" in CONTAINERFILE
     assert f"jupyter lab --config={CONFIG}" in MAKEFILE
     files = re.findall(r"^COPY (\S+) \./$", CONTAINERFILE, re.MULTILINE)
-    assert files
-    assert all((ROOT / name).is_file() for name in files)
+    assert files and all((ROOT / name).is_file() for name in files)
 
 
 @pytest.mark.slow
@@ -34,6 +33,7 @@ def test_jupyterlab_opens_the_start_page(tmp_path, monkeypatch):
     arguments = ("-m", "jupyterlab", f"--config={CONFIG}", "--show-config")
     shown = run_python(*arguments, cwd=ROOT, timeout=120).stdout
     assert re.search(r"ServerApp\n(?:  .*\n)*  \.default_url = '/lab/tree/index.md'", shown)
+    assert ".pre_save_hook = <function keep_kernel_metadata" in shown
 
 
 def test_jupyterlab_renders_the_start_page():

@@ -9,9 +9,7 @@ from torch.utils.data import TensorDataset
 from scripts import classic_cifar10
 
 
-def test_program_trains_saves_and_evaluates(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_program_trains_saves_and_evaluates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     images = TensorDataset(torch.randn(40, 3, 32, 32), torch.arange(40) % 10)
     monkeypatch.setattr(classic_cifar10, "CIFAR10", lambda *args, **options: images)
     monkeypatch.chdir(tmp_path)

@@ -145,9 +145,7 @@ def test_run_limit_and_retries_apply(batch):
         (["--folder", "nowhere"], "nowhere does not exist"),
     ],
 )
-def test_invalid_command_is_rejected_before_anything_starts(
-    batch, monkeypatch, capsys, args, message
-):
+def test_invalid_command_is_rejected_before_a_start(batch, monkeypatch, capsys, args, message):
     forbid_runs(monkeypatch)
     assert batch(*args) == 1
     assert message in capsys.readouterr().err

@@ -114,9 +114,7 @@ def test_page_contains_its_figures_and_needs_no_network(failing_run):
     assert "started_here" in page  # the folder in which the command was started
 
 
-def test_latest_links_to_the_last_run_without_a_folder_of_its_own(
-    failing_run, course, tmp_path, capsys
-):
+def test_latest_links_to_the_last_run_without_its_own_folder(failing_run, course, tmp_path, capsys):
     latest = (course.folder.runs / "latest").readlink()
     assert latest.name == str(latest)
     args = ["--root", str(course.root), "run", "01", "--out", str(tmp_path / "out")]

@@ -53,9 +53,7 @@ def test_only_a_deleted_exercise_is_missing_and_stubs_are_not_answers(builder):
 
 
 @pytest.mark.parametrize(("offset", "position"), [(0, 0), (1, -1)])
-def test_additional_cells_run_before_the_answer_or_check_that_they_precede(
-    builder, offset, position
-):
+def test_extra_cells_run_before_the_answer_or_check_that_they_precede(builder, offset, position):
     submitted = copy.deepcopy(builder.solution)
     index = next(n for n, c in enumerate(submitted.cells) if grade_id(c) == "exercise-4")
     submitted.cells.insert(index + offset, new_code_cell("PIECE = 512"))

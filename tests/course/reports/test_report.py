@@ -97,9 +97,7 @@ def test_unfinished_runs_are_counted(page, entry):
 
 def test_synthetic_images_are_announced(page, entry):
     synthetic = entry(1, reported={"synthetic": True, "dataset": "synthetic images"})
-    assert "The images are synthetic. They are not CIFAR-10. This applies to 1 of" in (
-        page(synthetic).text
-    )
+    assert "synthetic. They are not CIFAR-10. This applies to 1 of" in page(synthetic).text
     assert "This applies to run1. The accuracies" in page(synthetic, noun="notebook").text
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from course.course_folder import CourseError
-from course.translation.markdown import structure, text_blocks, translate_markdown
+from course.translation.markdown import sort_tables, structure, text_blocks, translate_markdown
 from course.translation.translator import Translator, language_name
 from tests.course.translation.same_code import without_language
 
@@ -70,6 +70,15 @@ def test_only_the_texts_are_replaced():
 def test_continuation_lines_are_indented_and_repeated_texts_replaced():
     new = translate_markdown("- one two\n- one two", lambda text: "uno  \ndos")
     assert new == "- uno  \n  dos\n- uno  \n  dos"
+
+
+@pytest.mark.parametrize(
+    ("language", "terms"), [("es", "árbol bus zona"), ("ko", "GPU 값 장치"), ("zh", "CPU 步 参数")]
+)
+def test_rows_of_a_table_are_in_the_order_of_the_language(language, terms):
+    rows = [f"| {term} | x |\n" for term in terms.split()]
+    expected, given = ("".join(["|a|b|\n|-|-|\n", *some]) for some in (rows, rows[::-1]))
+    assert sort_tables(given, language) == expected
 
 
 @pytest.mark.parametrize("text", ["94 %", "`net.to(device)`", "$U V^T$", "<br>", "[`x`](y.md)"])

@@ -35,10 +35,7 @@ ADDED = {
         "    return torch.ones(3)\n\nshift(torch.ones(3, device=device))",
         "y = y.to(x.device)",
     ),
-    "a dropped conversion is not a move": (
-        MISMATCH + "y.to(torch.float16)\nz = x + y",
-        "y = y.to(device)",
-    ),
+    "a lost dtype is not a move": (MISMATCH + "y.to(torch.float16)\nz = x + y", "y = y.to(device)"),
     "in an f-string": (MISMATCH + "text = f'{(x + y).shape}'", "y = y.to(device)"),
 }
 REWRITTEN = {
