@@ -132,8 +132,8 @@ check.exercise_2(cycles)
 #
 # The matrix X has `m` rows and `k` columns, and W has `k` rows and `n` columns. Write a program
 # that computes the matrix product Y = X @ W, which has `m` rows and `n` columns. In memory, `x`,
-# `w` and `y` are the three matrices, row by row: the lesson's `matmul` reads them in the same way,
-# but only if all three are square. `m`, `k` and `n` are numbers in memory, and at least 1.
+# `w` and `y` hold the three matrices, row by row, and `m`, `k` and `n` are numbers, at least 1. The
+# lesson's program `matmul` does this for square matrices only, and with MAC.
 #
 # **Each lane computes one cell of Y.** Cell (i, j) is the sum of `k` products: the numbers in row i
 # of X times those in column j of W. Lane 0 computes the first cell of Y, lane 1 the next one in the
@@ -145,8 +145,8 @@ check.exercise_2(cycles)
 # that is the number of lanes. So up to three lanes have no cell: they have to reach HALT without
 # using a cell that does not exist.
 #
-# Your program has to work for all shapes, with the same text. About 20 instructions are enough. To
-# try it, with 2 cells on 4 lanes:
+# The same program has to work for all shapes; about 20 instructions are enough. To try it, with 2
+# cells on 4 lanes:
 #
 # ```python
 # X, W = [[1, 2, 3], [4, 5, 6]], [[1], [0], [2]]
