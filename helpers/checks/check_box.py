@@ -28,12 +28,9 @@ class CheckFailed(Exception):
         mark_as_seen(self)
 
     def _render_traceback_(self) -> list[str]:
-        number = str(self).split(":")[0].removeprefix("exercise ")
-        return [
-            translate(
-                "Not yet: see the hint for exercise {number} in the box above.", number=number
-            )
-        ]
+        n = str(self).split(":")[0].removeprefix("exercise ")
+        line = translate("Not yet: see the hint for exercise {number} in the box above.", number=n)
+        return [line]
 
 
 @dataclass(frozen=True)

@@ -235,15 +235,9 @@ class Exercise:
                 values = {"lesson": number, "section": section_title(number, mistake.section)}
                 lines.append(translate("Read again: lesson {lesson}, “{section}”.", **values))
                 link = lesson_file(number)
-        data = {
-            "lab": self.lab.name,
-            "exercise": self.number,
-            "passed": verdict.passed,
-            "points": self.points if verdict.passed else 0,
-            "of": self.points,
-            "hint": verdict.hint,
-            "tries": self.tries,
-        }
+        data = {"lab": self.lab.name, "exercise": self.number, "passed": verdict.passed}
+        data |= {"points": self.points if verdict.passed else 0, "of": self.points}
+        data |= {"hint": verdict.hint, "tries": self.tries}
         done = [exercise.passed for exercise in self.lab.exercises.values()]
         return CheckBox(data, lines, sum(done), len(done), verdict.facts.printed, link)
 

@@ -195,9 +195,7 @@ def describe(value: Any) -> str:
         return value.description
     if inspect.isfunction(value):
         return translate("a function of your own")
-    kind = type(value).__name__
-    if isinstance(value, PlainTensor):
-        kind = "ndarray"
+    kind = "ndarray" if isinstance(value, PlainTensor) else type(value).__name__
     if isinstance(value, PlainModule):
         kind = value.name
     if isinstance(value, Tensor) or is_tensor(value):

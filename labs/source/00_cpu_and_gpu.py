@@ -10,7 +10,7 @@
 #     objectives:
 #       - compute with bits instead of jumps
 #       - predict the cycles of a program before you run it
-#       - divide a dot product among any number of lanes
+#       - compute a matrix product with one lane per cell
 #       - keep lanes from diverging
 #       - compute how many warps hide the latency of memory
 #       - read what the driver and torch say about a machine
@@ -128,48 +128,65 @@ def cycles(n):
 check.exercise_2(cycles)
 
 # %% [markdown]
-# ## Exercise 3: a dot product on many lanes (4 points)
+# ## Exercise 3: a matrix product, one lane per cell (4 points)
 #
-# The dot product of two lists `x` and `w` of `n` numbers is `x[0] * w[0] + x[1] * w[1] + ...`.
-# Write a program that computes it on several lanes. Each lane adds up some of the products and
-# stores its sum in `part[LANE]`; the sum of all parts is the dot product.
+# The matrix X has `m` rows and `k` columns, and W has `k` rows and `n` columns. Write a program
+# that computes the matrix product Y = X @ W, which has `m` rows and `n` columns. In memory, `x`,
+# `w` and `y` hold the three matrices, row by row, and `m`, `k` and `n` are numbers, at least 1. The
+# lesson's program `matmul` does this for square matrices only, and with MAC.
 #
-# Your program has to work for any number of lanes and for any `n`, even if `n` is smaller than the
-# number of lanes, or not a multiple of it. A lane without products stores 0. All lanes should have
-# about the same amount of work: up to `n` lanes, twice as many lanes take about half the cycles.
+# **Each lane computes one cell of Y.** Cell (i, j) is the sum of `k` products: the numbers in row i
+# of X times those in column j of W. Lane 0 computes the first cell of Y, lane 1 the next one in the
+# same row, and so on, row by row: store the sum in `y[LANE]`. The register `LANE` is the number of
+# the lane, from 0, and `LANES` is how many lanes there are. A program can read both, but not change
+# them.
 #
-# Every lane can read two more registers: `LANE` is the number of the lane, 0 for the first one, and
-# `LANES` is how many lanes there are. To try your program:
+# GPUs start threads in whole warps. Here, the number of cells is rounded up to a multiple of 4, and
+# that is the number of lanes. So up to three lanes have no cell: they have to reach HALT without
+# using a cell that does not exist.
+#
+# The same program has to work for all shapes; about 20 instructions are enough. To try it, with 2
+# cells on 4 lanes:
 #
 # ```python
-# SmallComputer(dot_product(), lanes=2, x=[1, 2, 3], w=[4, 5, 6], n=3, part=[0, 0]).trace()
+# X, W = [[1, 2, 3], [4, 5, 6]], [[1], [0], [2]]
+# computer = SmallComputer(matrix_product(), lanes=4, x=X, w=W, m=2, k=3, n=1, y=[0, 0])
+# computer.run()
+# computer["y"]  # should be [7, 16]
 # ```
 
 
 # %% exercise=3
-def dot_product():
-    """Return a program whose lanes store the parts of the dot product of x and w in `part`."""
+def matrix_product():
+    """Return a program in which each lane stores one cell of X @ W in `y`."""
     ### BEGIN SOLUTION
     return """
             LOAD  B, n
-            SET   A, 0
+            LOAD  C, k
+            LOAD  D, m
             SET   I, LANE
-    next:   CMP   I, B
-            JNN   done
-            LOAD  C, x[I]
-            LOAD  D, w[I]
-            MUL   C, D
-            ADD   A, C
-            ADD   I, LANES
-            JUMP  next
-    done:   STORE A, part[LANE]
-            HALT
+            DIV   I, B          ; the row of this lane's cell
+            CMP   I, D
+            JNN   done          ; this lane has no cell
+            MUL   I, C          ; where the row starts in x
+            SET   K, LANE
+            MOD   K, B          ; the column, and where it starts in w
+    next:   LOAD  D, x[I]
+            LOAD  E, w[K]
+            MUL   D, E
+            ADD   A, D          ; A is 0 at the start
+            ADD   I, 1          ; the next number of the row
+            ADD   K, B          ; the next number of the column
+            SUB   C, 1
+            JNZ   next          ; any products left?
+            STORE A, y[LANE]
+    done:   HALT
     """
     ### END SOLUTION
 
 
 # %% check=3 points=4
-check.exercise_3(dot_product)
+check.exercise_3(matrix_product)
 
 # %% [markdown]
 # ## Exercise 4: avoid divergence (2 points)

@@ -51,10 +51,11 @@ device = lesson.start(seed=seed, practice=True, gpus=2)
 # | `nn.Flatten` | nothing: its output is a view, the same memory as its input |
 #
 # Write `activation_bytes(net, X)`. It predicts how many bytes the forward pass `net(X)` keeps,
-# **without calling the network or a layer**. Memory that two layers keep counts once. `X` and the
-# parameters exist anyway and do not count. `nn.Linear` changes the last dimension; `nn.Flatten`
-# joins all dimensions but the first. The first layer, or the one after a first `nn.Flatten`, is an
-# `nn.Linear`. Do not round to multiples of 512 bytes. `X.element_size()` is the bytes per number.
+# **without calling the network, a layer, or its method `forward`**. Memory that two layers keep
+# counts once. `X` and the parameters exist anyway and do not count. `nn.Linear` changes the last
+# dimension; `nn.Flatten` joins all dimensions but the first. The first layer, or the one after a
+# first `nn.Flatten`, is an `nn.Linear`. Do not round to multiples of 512 bytes. `X.element_size()`
+# is the bytes per number.
 
 
 # %% exercise=1

@@ -165,6 +165,7 @@ check.exercise_3(training_step)
 #
 # In each trace with gaps, one gap is the longest, and one operation runs longest within it. If
 # there is no gap, its length is 0 and its cause is `None`. Without kernels, the fraction is 0 too.
+# Do not change the two lists: sort a copy.
 
 
 # %% exercise=4

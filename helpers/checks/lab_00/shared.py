@@ -5,14 +5,14 @@ from helpers.small_computer import MachineError, ProgramError, SmallComputer
 
 # Far more than a correct program needs for the data of the checks.
 LIMIT = 5_000
-# What y and each part hold before a program runs; every correct result is at least 0.
+# What each cell of y holds before a program runs; every correct result is at least 0.
 NOTHING = -777
 a_program = ("not-a-program", lambda value, case: isinstance(value, str))
 
 
-def run(f, lanes=1, **data):
-    """Return the computer after the program has run on these data, or those of the case."""
-    computer = SmallComputer(f.value, lanes=lanes, **(data or f.case.data))
+def run(f):
+    """Return the computer after the program has run on the lanes and data of the case."""
+    computer = SmallComputer(f.value, lanes=f.case.get("lanes", 1), **f.case.data)
     computer.run(limit=LIMIT)
     return computer
 
@@ -24,7 +24,7 @@ def y_of(f):
 def describe_failure(f, error_type, message=""):
     """Return the values of the hint if the program fails with this type of error and message."""
     try:
-        run(f, f.case.get("lanes", 1))
+        run(f)
     except error_type as error:
         data = ", ".join(f"{name} = {value}" for name, value in f.case.data.items())
         text = one_line(error).removeprefix(f"{type(error).__name__}: ")

@@ -68,6 +68,10 @@ def items(value):
     return value if isinstance(value, list) else [value]
 
 
+def is_copy(old, new):
+    return old.device == new.device and not new.is_argument
+
+
 returns = ("wrong-type", is_kind)
 side_effects = {
     "input-changed": lambda f: (
@@ -87,13 +91,7 @@ side_effects = {
 }
 mistakes = {"wrong-ramp": lambda f: f.case.index == RAMP, "wrong-numbers": True}
 costs = {
-    "needless-copy": lambda f: (
-        f.case.index == MOVE
-        and any(
-            old.device == new.device and not new.is_argument
-            for old, new in zip(f.case.tensors, f.value, strict=True)
-        )
-    ),
+    "needless-copy": lambda f: f.case.index == MOVE and any(map(is_copy, f.case.tensors, f.value)),
     "copied": lambda f: f.case.index == RAMP and STANDARD_COSTS["copied"](f),
     "shared-memory": lambda f: f.case.index == CONVERT and not is_equal(f.after_write, f.case.X),
 }

@@ -38,9 +38,7 @@ def right(case):
 
 returns = ("not-a-tensor", lambda value, case: is_tensor(value))
 questions = ["result-elsewhere"]
-side_effects = {
-    "net-moved": lambda f: f.net.devices != [f.case.given] and {"found": f.net.devices[0]}
-}
+side_effects = {"net-moved": lambda f: (x := f.net.devices) != [f.case.given] and {"found": x[0]}}
 mistakes = {"wrong-classes": True}
 costs = {
     "moved-at-the-error": lambda f: any(copy.source == f.case.device for copy in f.copies),

@@ -53,6 +53,7 @@ side_effects = {
     "not-learned": lambda f: first(
         name != "mean" and f.net.gradients.get(name) is None and {"name": name} for name in f.saved
     ),
+    "gain-shape": lambda f: [*f.net.parameters["gain"].shape] != f.case.sizes[:1],
 }
 mistakes = {"different-scores": True}
 hints = """
@@ -66,4 +67,6 @@ mean-is-learned: After a training step, `mean` has changed: the optimizer update
     -> It should move and be saved, but not be learned. What does torch call such a tensor?
 not-learned: After a training step, `{name}` has not changed: no optimizer receives it.
     -> It should be learned by gradient descent. What does torch call a tensor that is learned?
+gain-shape: `gain` does not have the shape of the given class.
+    -> Each feature has its own factor. How many numbers does the given line create?
 """

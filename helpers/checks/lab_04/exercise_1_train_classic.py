@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.plain import PlainModule, are_close, format_gpu_count
+from helpers.checks.plain import are_close, format_gpu_count
 from helpers.networks import ClassicNet
 from simulated_cuda import visible_devices
 
@@ -44,18 +44,18 @@ def train(case):
 
 
 errors = {"needs-a-gpu": lambda f: not f.case.gpus or "ordinal" in f.error.values["error"]}
-returns = ("not-the-network", lambda value, case: isinstance(value, PlainModule))
+returns = ("not-the-network", lambda value, case: getattr(value, "name", "") == "ClassicNet")
 side_effects = {
     "on-the-cpu": lambda f: f.case.gpus and "cpu" in {*f.value.devices, *f.devices},
     # Reading the loss copies four or eight bytes.
     "copied-back": lambda f: (
-        (size := sum(copy.bytes for copy in f.copies if copy.source != "cpu" and copy.bytes > 8))
-        and {"bytes": size}
+        (n := sum(c.bytes for c in f.copies if c.source != "cpu" and c.bytes > 8)) and {"bytes": n}
     ),
     "evaluation-mode": lambda f: False in f.modes,
     # The network that was passed in is trained too, not only a copy of it.
     "different-training": lambda f: (
         not are_close(f.value.weights + f.net.weights, 2 * train(f.case), 2e-3, 2e-5)
+        or f.value.weights[0].dtype != torch.float32
     ),
 }
 hints = """

@@ -17,7 +17,7 @@ tolerance = 1e-5
 
 def cases(draw):
     for device in (draw.device, "cpu"):
-        sizes = [draw.randint(5, 9)] * draw.randint(4, 6) + [1, 3]
+        sizes = [draw.randint(50, 90)] * draw.randint(4, 6) + [1, 3]
         case = Case(seed=draw.randrange(2**31), device=device, training=device != "cpu")
         yield {**case, "pairs": [*draw_pairs(draw, case, sizes)], "images": sum(sizes)}
 
@@ -65,14 +65,19 @@ side_effects = {
     "mode-not-restored": lambda f: f.after != f.case.training and {"before": f.case.training},
     "gradients-left-off": lambda f: f.gradients_left_off or f.net.is_frozen,
 }
-wrong_outcomes = {
-    "mean-of-means": lambda case: mean(right(Case(case, pairs=[pair])) for pair in case.pairs)
-}
+wrong_outcomes = {"mean-of-means": lambda c: mean(right(Case(c, pairs=[x])) for x in c.pairs)}
 mistakes = {"wrong-fraction": lambda f: {"correct": round(f.right * f.case.images)}}
-costs = {"tracks-gradients": lambda f: True in f.gradients, "many-fetches": lambda f: f.fetched > 2}
+costs = {
+    "tracks-gradients": lambda f: True in f.gradients,
+    "many-fetches": lambda f: f.fetched > 2,
+    # A mask of all images has more than 200 bytes, and two counts per batch have fewer.
+    "counted-elsewhere": lambda f: any(x.bytes > 200 and x.target == "cpu" for x in f.copies),
+}
 hints = """
 mean-of-means: Your result is the mean of the batches' accuracies: a smaller batch counts too much.
     -> Which two counts do you need for the accuracy over all images?
+counted-elsewhere: The right predictions are counted on the CPU, not on the GPU.
+    -> What can you add up on the device of the network, so that one number is copied?
 wrong-fraction: {correct} of {images} images are correct, but `accuracy` returns {found:.4g}.
     -> Try it by hand on a batch of two images: what are the predictions, and which are correct?
 """

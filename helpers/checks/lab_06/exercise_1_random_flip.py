@@ -32,6 +32,9 @@ side_effects = {
     "wrong-fraction": lambda f: first(
         abs(count - f.case.count / 2) > 150 and {"mirrored": str(count)} for count in counts(f)
     ),
+    "shared-number": lambda f: (
+        (x := equal_images(f, f.value))[::2].equal(x[1::2]) or x[:1024].equal(x[1024:])
+    ),
     # With independent draws, all six counts are exactly half in 1 of 10^10 runs.
     "always-half": lambda f: {*counts(f)} == {f.case.count // 2},
 }
@@ -40,6 +43,8 @@ not-a-mirror: One of the returned images is neither the original nor its horizon
     -> Which of the four dimensions is the horizontal one? Try an image with a single white pixel.
 wrong-fraction: Of {count} images, {mirrored} were mirrored, but it should be about half of them.
     -> Draw one random number for each image, and look at how many of them select an image.
+shared-number: Some images are always mirrored together, so they share a random number.
+    -> How many random numbers do you draw for {count} images, and which image gets which?
 always-half: In each of {calls} calls, exactly half of the {count} images were mirrored.
     -> If images are mirrored independently, their number changes. How do you choose them?
 """

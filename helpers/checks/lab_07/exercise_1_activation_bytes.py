@@ -31,7 +31,7 @@ def build(case):
 def collect(call, case, activation_bytes):
     (net, X), layers = build(case), []
     for layer in net:
-        layer.register_forward_pre_hook(lambda layer, _: layers.append(type(layer).__name__))
+        layer.forward = lambda x, n=layer, f=layer.forward: layers.append(type(n).__name__) or f(x)
     facts = call(activation_bytes, net, X)
     return facts.add(called=layers, layers=", ".join(type(layer).__name__ for layer in net))
 

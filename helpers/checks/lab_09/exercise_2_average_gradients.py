@@ -38,8 +38,7 @@ def collect(call, case, average_gradients):
     before = plain(replicas)
     facts = call(average_gradients, replicas, sizes)
     addresses = [id(net) if (g := net[1].weight.grad) is None else g.data_ptr() for net in replicas]
-    shared = len({*addresses}) < len(addresses)
-    return facts.add(replicas=replicas, before_call=before, found=sizes, shared=shared)
+    return facts.add(replicas=replicas, before_call=before, found=sizes, addresses=addresses)
 
 
 def find_wrong(f):
@@ -68,7 +67,7 @@ side_effects = {
     ),
     "unweighted-mean": is_unweighted,
     "different-gradient": find_wrong,
-    "shared-gradient": lambda f: f.shared,
+    "shared-gradient": lambda f: len({*f.addresses}) < len(f.replicas),
 }
 hints = """
 input-changed: After the call, `sizes` or the weights of a replica have changed.

@@ -36,51 +36,24 @@ def returns_a_function(features, classes):
     return lambda X: X
 
 
-@answers.wrong("plain-tensor")
-class ForgetsTheGain(WithBufferParameterAndList):
-    def __init__(self, features, classes):
-        super().__init__(features, classes)
-        del self.gain
-        self.gain = torch.ones(features, requires_grad=True)
+# Each class has another value for one of the three names.
+for hint, name, attribute, make in (
+    ("plain-tensor", "ForgetsTheGain", "gain", lambda net, n: torch.ones(n, requires_grad=True)),
+    ("hidden-layers", "KeepsTheList", "heads", lambda net, n: [*net.heads]),
+    ("not-saved", "StoresTheMeanAsANumber", "mean", lambda net, n: 0.5),
+    ("mean-is-learned", "LearnsTheMean", "mean", lambda net, n: nn.Parameter(net.mean.clone())),
+    ("not-learned", "FreezesTheGain", "gain", lambda net, n: net.gain.requires_grad_(False)),
+    ("gain-shape", "HasOneFactor", "gain", lambda net, n: nn.Parameter(torch.ones(1))),
+    ("different-scores", "HasOneHeadOnly", "heads", lambda net, n: net.heads[:1]),
+):
 
+    class Changed(WithBufferParameterAndList):
+        def __init__(self, features, classes, attribute=attribute, make=make):
+            super().__init__(features, classes)
+            value = make(self, features)
+            delattr(self, attribute)
+            setattr(self, attribute, value)
 
-@answers.wrong("hidden-layers")
-class KeepsTheList(WithBufferParameterAndList):
-    def __init__(self, features, classes):
-        super().__init__(features, classes)
-        heads = list(self.heads)
-        del self.heads
-        self.heads = heads
-
-
-@answers.wrong("not-saved")
-class StoresTheMeanAsANumber(WithBufferParameterAndList):
-    def __init__(self, features, classes):
-        super().__init__(features, classes)
-        del self.mean
-        self.mean = 0.5
-
-
-@answers.wrong("mean-is-learned")
-class LearnsTheMean(WithBufferParameterAndList):
-    def __init__(self, features, classes):
-        super().__init__(features, classes)
-        del self.mean
-        self.mean = nn.Parameter(torch.full((features,), 0.5))
-
-
-@answers.wrong("not-learned")
-class FreezesTheGain(WithBufferParameterAndList):
-    def __init__(self, features, classes):
-        super().__init__(features, classes)
-        self.gain.requires_grad_(False)
-
-
-@answers.wrong("different-scores")
-class HasOneHeadOnly(WithBufferParameterAndList):
-    def __init__(self, features, classes):
-        super().__init__(features, classes)
-        del self.heads[1]
-
-
+    Changed.__name__ = name
+    answers.wrong(hint)(Changed)
 test_answers = answers.make_test()

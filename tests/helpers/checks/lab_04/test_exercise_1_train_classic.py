@@ -43,6 +43,16 @@ def returns_the_weights(net, batches):
     return with_the_three_edits(net, batches).state_dict()
 
 
+@answers.wrong("not-the-network")
+def returns_a_wrapper(net, batches):
+    return nn.DataParallel(with_the_three_edits(net, batches))
+
+
+@answers.wrong("different-training")
+def trains_in_float64(net, batches):
+    return with_the_three_edits(net.double(), [(images.double(), y) for images, y in batches])
+
+
 @answers.wrong("on-the-cpu")
 def leaves_the_script_unchanged(net, batches):
     return train(net, batches, "cpu")

@@ -1,5 +1,7 @@
 """Answers to lab 04, exercise 2: `accuracy`."""
 
+from functools import partial
+
 import torch
 
 from helpers.checks import lab_04
@@ -43,21 +45,6 @@ def moves_the_network_to_the_images(net, batches):
     return counts_on_the_device(net.cpu(), batches)
 
 
-@answers.wrong("training-mode")
-def forgets_eval(net, batches):
-    return counts_on_the_device(net, batches, evaluate=False)
-
-
-@answers.wrong("mode-not-restored")
-def stays_in_evaluation_mode(net, batches):
-    return counts_on_the_device(net, batches, restore=False)
-
-
-@answers.wrong("tracks-gradients")
-def forgets_no_grad(net, batches):
-    return counts_on_the_device(net, batches, gradients=True)
-
-
 @answers.wrong("gradients-left-off")
 def turns_gradients_off_permanently(net, batches):
     torch.set_grad_enabled(False)
@@ -70,9 +57,20 @@ def freezes_the_network(net, batches):
     return counts_on_the_device(net, batches)
 
 
-@answers.wrong("many-fetches")
-def fetches_each_batch(net, batches):
-    return counts_on_the_device(net, batches, fetch=True)
+@answers.right
+@torch.no_grad()
+def copies_once(net, batches, count=True):
+    training, device = net.training, next(net.parameters()).device
+    net.eval()
+    masks = [net(images.to(device)).argmax(1) == labels.to(device) for images, labels in batches]
+    net.train(training)
+    copied = torch.stack([mask.sum() for mask in masks]) if count else torch.cat(masks)
+    return copied.cpu().sum().item() / sum(map(len, masks))
+
+
+@answers.wrong("counted-elsewhere")
+def counts_on_the_cpu(net, batches):
+    return copies_once(net, batches, count=False)
 
 
 @answers.wrong("mean-of-means")
@@ -85,4 +83,13 @@ def returns_percent(net, batches):
     return 100 * counts_on_the_device(net, batches)
 
 
+for hint, name, option in (
+    ("training-mode", "forgets_eval", {"evaluate": False}),
+    ("mode-not-restored", "stays_in_evaluation_mode", {"restore": False}),
+    ("tracks-gradients", "forgets_no_grad", {"gradients": True}),
+    ("many-fetches", "fetches_each_batch", {"fetch": True}),
+):
+    answer = partial(counts_on_the_device, **option)
+    answer.__name__ = name
+    answers.wrong(hint)(answer)
 test_answers = answers.make_test()

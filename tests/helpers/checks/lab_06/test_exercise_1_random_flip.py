@@ -44,6 +44,18 @@ def flips_a_random_half(images):
     return result
 
 
+@answers.wrong("shared-number")
+def shares_a_number_with_its_neighbor(images):
+    toss = _choose_at_random(images[::2]).repeat_interleave(2, 0)
+    return torch.where(toss, images.flip(3), images)
+
+
+@answers.wrong("shared-number")
+def uses_the_same_numbers_for_the_second_half(images):
+    toss = _choose_at_random(images[::2]).repeat(2, 1, 1, 1)
+    return torch.where(toss, images.flip(3), images)
+
+
 @answers.wrong("not-random")
 def sets_the_seed(images):
     torch.manual_seed(0)

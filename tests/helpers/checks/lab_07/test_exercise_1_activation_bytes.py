@@ -66,6 +66,7 @@ def measures_with_hooks(net, X):
 
 
 MISTAKES = {
+    "calls_forward": ("calls-the-layers", lambda net, X: predict(net, net[0].forward(X))),
     "counts_the_batch": ("too-much", lambda net, X: predict(net, X) + X.nbytes),
     "counts_parameters": ("too-much", lambda net, X: predict(
         net, X, extra=sum(p.nbytes for p in net.parameters()))),

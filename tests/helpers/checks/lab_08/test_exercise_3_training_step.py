@@ -101,14 +101,20 @@ def sets_the_scale_again(net, optimizer, scaler, *rest):
     return loss
 
 
-@answers.wrong("not-a-loss")
-def converts_a_loss_computed_in_fp16(net, optimizer, scaler, X, y, max_norm):
+@answers.wrong("different-loss")
+def converts_a_loss_computed_in_fp16(net, optimizer, scaler, X, y, max_norm, part=False):
     optimizer.zero_grad()
     with torch.autocast("cuda", dtype=torch.float16):
         scores = net(X)
-    loss = F.cross_entropy(scores, y).float()
+    losses = F.cross_entropy(scores, y), F.nll_loss(scores.log_softmax(1).float(), y)
+    loss = losses[part].float()
     scaler.scale(loss).backward()
     return finish(net, optimizer, scaler, loss, max_norm)
+
+
+@answers.wrong("different-loss")
+def computes_the_log_softmax_in_fp16(*arguments):
+    return converts_a_loss_computed_in_fp16(*arguments, True)
 
 
 test_answers = answers.make_test()

@@ -70,6 +70,13 @@ def sums_only_the_correct(scores, labels, all_reduce):
     return correct.item() / max(total, 1)
 
 
+@answers.wrong("wrong-accuracy")
+def counts_in_int8(scores, labels, all_reduce):
+    counts = torch.tensor(count(scores, labels), dtype=torch.int8, device=scores.device)
+    all_reduce(counts)
+    return (counts[0] / counts[1]).item()
+
+
 for hint, name, answer in (
     ("own-share", "never_reduces", lambda x, y, r: count(x, y)[0].item() / max(len(y), 1)),
     ("deadlock", "returns_early", lambda x, y, r: sums_two_counts(x, y, r) if len(y) else 0.0),
