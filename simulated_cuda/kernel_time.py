@@ -58,21 +58,20 @@ def compute_seconds(work: Work, card: Card, constants: Constants) -> tuple[float
         peak *= family["aligned"][kind]
     if "tile" not in family:
         return work.flops / (peak * rates.get(work.family, 1.0)), 0.0
-    cache = 1e9 * card.bandwidth * rates["bandwidth"] * family["cache"][kind]
-    size = 4 if "32" in work.precision else 2
-    times = _tiled(work.dims, size, card.sms, peak, cache, family, kind)
+    # In float32, a multiprocessor reads so many bytes per ns, whatever the memory's bandwidth is.
+    rate = card.sms if kind == "fp32" else card.bandwidth * rates["bandwidth"]
+    per_read = (4 if "32" in work.precision else 2) / (1e9 * rate * family["cache"][kind])
+    times = _tiled(work.dims, card.sms, peak, per_read, family, kind)
     if work.is_winograd and kind == "fp32":
         batch, m, n, k = work.dims
         # Winograd's algorithm F(2x2, 3x3) computes 16 products of a quarter of the pixels.
-        dims = (16 * batch, m / 4, n, k / 9)
-        winograd = _tiled(dims, size, card.sms, peak, cache, family, kind)
+        winograd = _tiled((16 * batch, m / 4, n, k / 9), card.sms, peak, per_read, family, kind)
         times = min(times, tuple(family["winograd"] * time for time in winograd), key=max)
     return times
 
 
 def _tiled(
-    dims: tuple[float, float, float, float], size: int, sms: int, peak: float, cache: float,
-    family: Constants, kind: str,
+    dims: tuple[float, ...], sms: int, peak: float, per_read: float, family: Constants, kind: str
 ) -> tuple[float, float]:  # fmt: skip
     """Return the seconds of a batch of products: of its arithmetic, and of reading its tiles."""
     batch, m, n, k = dims
@@ -88,7 +87,9 @@ def _tiled(
     edge = family["edge"]
     edges = math.ceil(m / edge) * math.ceil(n / edge) * edge**2
     flops = 2.0 * batch * edges * (k + parts * family["depth"][kind])
-    return flops / (peak * busy), size * blocks * k * 2 * tile / cache
+    # A row of X is read for each tile of columns, and a column of W for each tile of rows.
+    read = batch * k * (m * math.ceil(n / tile) + n * math.ceil(m / tile))
+    return flops / (peak * busy), read * per_read
 
 
 def _unit(work: Work, card: Card) -> str:
@@ -99,5 +100,4 @@ def _unit(work: Work, card: Card) -> str:
 
 def _rates(card: Card, constants: Constants) -> Constants:
     """Return what a card of this architecture reaches of its data sheet."""
-    architectures = constants["architecture"]
-    return architectures["other"] | architectures.get(card.architecture, {})
+    return constants["architecture"]["other"] | constants["architecture"].get(card.architecture, {})

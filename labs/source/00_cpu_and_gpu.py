@@ -136,8 +136,8 @@ check.exercise_2(cycles)
 # lesson's program `matmul` does this for square matrices only, and with MAC.
 #
 # **Each lane computes one cell of Y.** Cell (i, j) is the sum of `k` products: the numbers in row i
-# of X times those in column j of W. Lane 0 computes the first cell of Y, lane 1 the next one in the
-# same row, and so on, row by row: store the sum in `y[LANE]`. The register `LANE` is the number of
+# of X times those in column j of W. Lane 0 computes the first cell of Y, lane 1 the next one, and
+# so on, row by row: store the sum in `y[LANE]`. The register `LANE` is the number of
 # the lane, from 0, and `LANES` is how many lanes there are. A program can read both, but not change
 # them.
 #

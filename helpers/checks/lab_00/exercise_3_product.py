@@ -43,7 +43,7 @@ hints = """
 stops-early: X is {m} x {k}, and W is {k} x {n}. On {lanes} lanes, the program stops: {error}.
     -> Does X have the row of every lane, and W its column? What does a lane without a cell do?
 cells-missing: X is {m} x {k}, and W is {k} x {n}. Some cells of `y` keep their old number: {y}.
-    -> Which lane should store this cell? Does it reach the STORE, and where does it store?
+    -> Which lane should store such a cell? Does it reach the STORE, and where does it store?
 wrong-order: Your `y` has the right numbers in a wrong order. X is {m} x {k}, and W is {k} x {n}.
     -> The first {n} lanes compute the first row of Y. Which lane starts the second row?
 wrong-row: X is {m} x {k}, and W is {k} x {n}. The lanes do not find their rows of X.
@@ -54,7 +54,7 @@ too-few-terms: For k = {k}, each lane adds up fewer than {k} products.
     -> Count how many times your loop runs. Which instruction decides whether it goes on, and when?
 wrong-cells: X is {m} x {k}, and W is {k} x {n}. Your `y` is {found} instead of {exact}.
     -> Choose a wrong cell, write down which numbers its lane should multiply, and trace them.
-work-not-shared: The results are right, but take {cycles} cycles. For k = {k}, {limit} are enough.
+work-not-shared: Y is right, but the program takes {cycles} cycles. For k = {k}, {limit} are enough.
     -> Does a lane compute cells of other lanes, or wait while another one works?
     see: Many lanes, one control unit
 """
