@@ -784,10 +784,10 @@ show(
 
 # %% [markdown]
 # The clock is fitted to large products and attention of the A100 and the H100, on MosaicML's runs.
-# The plan is 12% too high for GPT-NeoX: it leaves out the optimizer, and communication where it
-# does not overlap. It is 4% too low for Llama 8B and 70B, 12% for OLMo, and 25% for 405B: there,
-# each GPU computes the whole RMSNorms, in many kernels, a fifth of the modelled time. Use it to
-# compare layouts; before you rent 16,384 GPUs, measure on 16.
+# The plan is 13% too high for GPT-NeoX: it leaves out the optimizer, and communication where it
+# does not overlap. It is 3 to 4% too low for Llama 8B and 70B, 11% for OLMo, and 25% for 405B:
+# there, each GPU computes the whole RMSNorms, in many kernels, a fifth of the modelled time. Use it
+# to compare layouts; before you rent 16,384 GPUs, measure on 16.
 #
 # ## Summary
 #
