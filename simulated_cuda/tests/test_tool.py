@@ -339,6 +339,7 @@ def test_missing_moves_lists_removals_that_fail_no_test(tmp_path):
     assert report.rstrip().endswith("without them:\n  module.py:12: .to(device)")
 
 
+@pytest.mark.slow
 def test_wheel_works_in_an_empty_folder(tmp_path):
     source, site, empty = (tmp_path / name for name in ("simulated_cuda", "site", "empty"))
     shutil.copytree(ROOT / "simulated_cuda", source)

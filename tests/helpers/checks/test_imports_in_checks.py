@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import run_python
 
 # Runs right answers. torch's optimizers and `checkpoint` import the compiler themselves.
@@ -17,6 +19,7 @@ for test in sorted(pathlib.Path("tests/helpers/checks").glob("lab_*/test_exercis
 """
 
 
+@pytest.mark.slow
 def test_only_optimizers_and_checkpoints_import_the_compiler():
     process = run_python("-c", CODE, cwd=Path(__file__).parents[3])
     assert process.returncode == 0, process.stderr

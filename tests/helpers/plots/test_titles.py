@@ -79,7 +79,7 @@ FIGURES = {
     "Calls of the same function: 10.0 ms to 12.0 ms; median 11.0 ms": lambda: speed.plot_timings(
         0.011, [0.010, 0.012], TIMING
     ),
-    'Batch 64: "resident" is 240.0 times as fast as "PIL"': lambda: speed.plot_pipelines(
+    'Batches of 64: "resident" is 240.0 times as fast as "PIL"': lambda: speed.plot_pipelines(
         {"PIL": {4: 2e3, 64: 5e3}, "resident": {4: 8e4, 64: 1.2e6}}
     ),
     "Changes that help: 1 of 3; training with them is 2.0 times as fast\na machine": lambda: (
