@@ -228,7 +228,7 @@ def test_fork_bomb_fails_at_the_task_limit(run_module, monkeypatch):
 @pytest.mark.slow
 @needs_bubblewrap
 def test_time_spent_waiting_for_a_processor_does_not_count(run_module):
-    busy = "while time.process_time() < 2:\n    pass\ntime.sleep(600)"
+    busy = "while time.process_time() < 60:\n    pass"
     sandboxes = [run_module(busy) for _ in range(4 * (os.cpu_count() or 1))]
     start = time.monotonic()
     while (wall := time.monotonic() - start) < 6:
