@@ -38,7 +38,8 @@ def collect(call, case, training_step):
     dtypes, in_backward, losses, scores = [], [], [], {}
     net = make_net(case, dtypes).to(case.device)
     net[0].weight.register_hook(lambda _: in_backward.append(torch.is_autocast_enabled("cuda")))
-    net.register_forward_hook(lambda net, _, result: scores.update({len(losses): result} | scores))
+    # Also called by `net.forward(X)`, which skips the hooks of the network itself.
+    net[2].register_forward_hook(lambda *x: scores.update({len(losses): x[2]} | scores))
     optimizer = torch.optim.SGD(net.parameters(), lr=RATE)
     scaler = torch.amp.GradScaler("cuda", init_scale=1024.0)
 
@@ -49,9 +50,8 @@ def collect(call, case, training_step):
     for X, y in case.batches:
         facts = step(X, y)
         losses.append(facts.value)
-        for parameter in net.parameters():
-            if parameter.grad is not None:  # Gradients that remain visibly affect the next step.
-                parameter.grad *= 100_000
+        for parameter in (p for p in net.parameters() if p.grad is not None):
+            parameter.grad *= 100_000  # Gradients that remain visibly affect the next step.
     facts.add(dtypes=dtypes, in_backward=in_backward, losses=losses, net=net, scores=scores)
     facts.add(scale=scaler.get_scale())
     step(1e6 * X, y)

@@ -35,7 +35,7 @@ def as_in_the_lesson(net, optimizer, scaler, X, y, max_norm, dtype=torch.float16
 
 @answers.right
 def clips_with_a_scaled_limit(net, optimizer, scaler, X, y, max_norm):
-    loss = start(net, optimizer, scaler, X, y)
+    loss = start(net.forward, optimizer, scaler, X, y)
     nn.utils.clip_grad_norm_(net.parameters(), max_norm * scaler.get_scale())
     scaler.step(optimizer)
     scaler.update()
