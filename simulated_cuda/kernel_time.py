@@ -75,8 +75,8 @@ def _tiled(
 ) -> tuple[float, float]:  # fmt: skip
     """Return the seconds of a batch of products: of its arithmetic, and of reading its tiles."""
     batch, m, n, k = dims
-    tile = family["tile"][kind]
-    blocks = batch * math.ceil(m / tile) * math.ceil(n / tile)
+    rows, columns = family["tile"][kind]
+    blocks = batch * math.ceil(m / rows) * math.ceil(n / columns)
     # A multiprocessor needs several blocks in turn to hide latencies; if there are too few, blocks
     # can share the sum over k.
     fill = family["fill"][kind]
@@ -88,7 +88,7 @@ def _tiled(
     edges = math.ceil(m / edge) * math.ceil(n / edge) * edge**2
     flops = 2.0 * batch * edges * (k + parts * family["depth"][kind])
     # A row of X is read for each tile of columns, and a column of W for each tile of rows.
-    read = batch * k * (m * math.ceil(n / tile) + n * math.ceil(m / tile))
+    read = batch * k * (m * math.ceil(n / columns) + n * math.ceil(m / rows))
     return flops / (peak * busy), read * per_read
 
 

@@ -95,10 +95,7 @@ _NAMES = {*_TABLES, "collect", "returns", "right", "outcome", "tolerance", "ques
 
 
 class Exercise:
-    """One exercise, defined by a module. Calling it checks the student's answers and shows a box.
-
-    docs/exercises.md describes the names that the module `exercise_N_name.py` may define.
-    """
+    """One exercise, a module as in docs/exercises.md. A call checks answers and shows a box."""
 
     def __init__(self, lab: "Lab", module: ModuleType) -> None:
         self.lab = lab

@@ -166,7 +166,7 @@ def _parse(
     if opcode.category == "special" and name not in special:
         raise ProgramError(
             f"this computer does not have {name}. "
-            f"Build one that does: SmallComputer(..., special=[{name!r}])."
+            f"Use others, or build one that does: SmallComputer(..., special=[{name!r}])."
         )
     text = f"{name} {', '.join(texts)}".strip()
     if len(texts) != len(opcode.operands):

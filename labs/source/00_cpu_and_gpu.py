@@ -143,7 +143,7 @@ check.exercise_2(cycles)
 #
 # GPUs start threads in whole warps. Here, the number of cells is rounded up to a multiple of 4, and
 # that is the number of lanes. So up to three lanes have no cell: they have to reach HALT without
-# using a cell that does not exist.
+# reading or writing outside the matrices.
 #
 # The same program has to work for all shapes; about 20 instructions are enough. To try it, with 2
 # cells on 4 lanes:
@@ -154,6 +154,9 @@ check.exercise_2(cycles)
 # computer.run()
 # computer["y"]  # should be [7, 16]
 # ```
+#
+# To find a mistake, trace lane 0 alone, with `lanes=1` and `.trace()`; after an error, `computer`
+# in a cell of its own shows the registers of all lanes.
 
 
 # %% exercise=3
@@ -298,7 +301,7 @@ check.exercise_5(warps_needed)
 # | cause | what it means |
 # |---|---|
 # | `"no driver"` | the machine has no working driver |
-# | `"old driver"` | the driver is older than the CUDA that torch was built for |
+# | `"old driver"` | the driver is too old for the CUDA that torch was built for |
 # | `"CPU build"` | torch was installed without CUDA's libraries |
 # | `"memory in use"` | another program uses the GPU's memory |
 # | `"no GPU"` | the machine has no NVIDIA GPU |

@@ -19,7 +19,7 @@
 #       - >-
 #         The script of exercise 1 follows the classifier of
 #         [PyTorch's beginner
-#         tutorial](https://pytorch.org/tutorials/beginner/blitz/cifar10_tutorial.html).
+#         tutorial](https://docs.pytorch.org/tutorials/beginner/blitz/cifar10_tutorial.html).
 # ---
 
 # %%
@@ -242,8 +242,8 @@ check.exercise_4(train_epoch)
 #
 # - After each step, write a checkpoint to the file `path`, a `pathlib.Path`, over the earlier one.
 # - If the file exists when the function starts, continue with the first batch that has not been
-#   used. `net` and `optimizer` are then new ones of the same kind. `batches_of(epoch)` always
-#   starts at the epoch's first batch, so skip those that are done.
+#   used. `net` and `optimizer` are then new ones of the same kind, and use no random numbers.
+#   `batches_of(epoch)` always starts at the epoch's first batch, so skip those that are done.
 # - The program may be interrupted with the network on `cuda:1`, and continue on a machine without
 #   a GPU. `net` is already on the right device and stays there.
 #

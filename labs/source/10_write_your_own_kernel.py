@@ -40,6 +40,10 @@ import triton
 from triton import language as tl
 
 # %% [markdown]
+# A GPU's compiler is stricter than the interpreter: a variable that changes in a loop keeps its
+# shape, so a block of sums starts with `tl.zeros`, and a number from outside a kernel is a
+# parameter of it. In the interpreter, `print` shows a block.
+#
 # ## Exercise 1: add two matrices (2 points)
 #
 # `add(X, Y)` returns the sum of two float32 matrices of the same shape. Its grid has one program
@@ -275,7 +279,7 @@ check.exercise_5(histogram)
 # the rows of `V` with these weights. So it reads each score once, and stores no softmax.
 #
 # When a block has a new largest score, what was added up before is too large: by which factor? The
-# scores may be large (1,000), or all far below 0.
+# scores may be large (1,000), or all far below 0 (-1,000,000).
 
 
 # %% exercise=6

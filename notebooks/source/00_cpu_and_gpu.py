@@ -9,7 +9,7 @@
 #     title: What a CPU does, and what a GPU does differently
 #     promise: You find out why a GPU multiplies matrices so much faster than Python, from single
 #       instructions to the memories of a real GPU.
-#     minutes: 70
+#     minutes: 80
 #     objectives:
 #       - name the parts of a processor and the categories of its instructions
 #       - count what a program costs, in instructions and in cycles
@@ -78,8 +78,8 @@ device = lesson.start(seed=seed)
 # A network mostly multiplies matrices. Here is one product, of 6 billion multiplications and as
 # many additions: in plain Python, with torch on your CPU, and on two GPUs. Two of the times are
 # measured now: torch's, and Python's for one of the 3.3 million cells of the result, multiplied by
-# their number. Those of the T4, which Colab lends, and of the larger A100 are *published*
-# (NeuSight, 2025).
+# their number. Those of the T4, which Google Colab lends for free, and of the larger A100 are
+# *published* (NeuSight, 2025).
 #
 # A GPU lets Python continue at once, so the stopwatch must `synchronize`: wait until the GPU has
 # finished. The *fastest* of three runs counts, because other programs only add time.
@@ -139,8 +139,8 @@ hardware.plot_times(
 # ## A computer you can watch (5 minutes)
 #
 # The **CPU** (central processing unit) is built for any program, the **GPU** (graphics processing
-# unit) was built to draw pictures. Start with one that is simple enough to watch. It has the **von
-# Neumann architecture** of 1945, as ordinary computers still do:
+# unit) was built to draw pictures. Start with a computer that is simple enough to watch. It has the
+# **von Neumann architecture** of 1945, as ordinary computers still do:
 #
 # - **Memory**: numbered cells that hold the data *and* the program.
 # - **Control unit**: fetches one instruction after another and tells the other parts what to do.
@@ -157,10 +157,11 @@ show_drawing("computer")
 
 # %% [markdown]
 # The instructions that a processor understands are its **instruction set**: data movement,
-# arithmetic, logic, control flow, and input/output. A *value* is a number or a register. Only the
-# ALU's instructions set the flags. The last two rows are special: our computer has them only if
-# you ask for them with `special=`. Different designs can share an instruction set: Intel's Pentium
-# and AMD's Athlon ran the same x86 programs with different circuits, at different speeds.
+# arithmetic, logic, control flow, and input/output. A *value* is a number or a register, and an
+# *address* is a name in memory or `name[register]`. Only arithmetic and logic instructions set the
+# flags, each of them anew. The last two rows are special: our computer has them only if you ask for
+# them with `special=`. Different designs can share an instruction set: Intel's Pentium and AMD's
+# Athlon ran the same x86 programs with different circuits, at different speeds.
 #
 # A **cycle** is one tick of the processor's clock. In this model, memory and output take four
 # cycles, and everything else takes one.
@@ -348,7 +349,7 @@ convolution = torch.nn.Conv2d(3, 6, kernel_size=5, device="meta")
 }
 
 # %% [markdown]
-# ## Many lanes, one control unit (10 minutes)
+# ## Many lanes, one control unit (14 minutes)
 #
 # A layer applies ReLU to thousands of numbers. Start with a loop. Register `I` counts, `D` holds n,
 # and `x[I]` is number I of the array `x`, from 0. Two more registers, explained below, have fixed
@@ -468,16 +469,16 @@ figures.plot_lanes(computer.trace(), title="One slow lane makes seven wait")
 # ## Many warps hide the time of memory (8 minutes)
 #
 # A program starts its threads in **blocks** of up to 1,024. A block runs on one **SM** (streaming
-# multiprocessor), which holds many more threads than it has lanes: on a T4, up to 1,024 for 64.
-# While a warp waits for memory, the control unit executes instructions of other warps. Switching
-# costs nothing, because each warp keeps its own registers. **Occupancy** is the number of warps on
-# an SM divided by the most that it can hold.
+# multiprocessor), which holds many more threads than it has lanes: on a T4, up to 1,024 threads for
+# 64 lanes. While a warp waits for memory, the control unit executes instructions of other warps.
+# Switching costs nothing, because each warp keeps its own registers. **Occupancy** is the number of
+# warps on an SM divided by the most that it can hold.
 #
 # How long an access takes, its **latency**, depends on where the number is:
 
 # %%
 latencies = records.published("t4_memory")["cycles"]
-sizes = ("64 KiB per SM", "32 or 64 KiB per SM", "4 MiB", "15 GiB")
+sizes = ("32 or 64 KiB per SM", "32 or 64 KiB per SM", "4 MiB", "15 GiB")
 hardware.plot_times(
     {f"GPU: {name}, {size}": n for (name, n), size in zip(latencies.items(), sizes, strict=True)},
     title="A T4's memory answers after 296 cycles (published by Jia and others, 2019)",
@@ -485,8 +486,8 @@ hardware.plot_times(
 )
 
 # %% [markdown]
-# Registers, 256 KiB per SM, need no access. The threads of a block exchange numbers in **shared
-# memory**; a **cache** keeps what was used last.
+# Registers, 256 KiB per SM, are read without this wait. The threads of a block exchange numbers in
+# **shared memory**; a **cache** keeps what was used last.
 #
 # The next cell simulates one control unit. Each warp runs `relu_all` for eight numbers per lane.
 # Every access to memory takes 296 cycles, and in each cycle, the first warp that is not waiting
@@ -551,7 +552,7 @@ brightness = torch.relu(normals @ light)
 hardware.draw_cubes(
     {"cube": cube, "cube @ rotation": rotated, "relu(normals @ light)": rotated},
     brightness.tolist(),
-    title="A rotation is a matrix product, and so is light",
+    title="Rotation and brightness are computed with matrix products",
 )
 
 # %% [markdown]
@@ -567,14 +568,15 @@ hardware.draw_cubes(
 #   and tools, later with wrappers for Python, Julia and others. PyTorch calls CUDA for you.
 # - **2009**: Raina, Madhavan and Ng train deep belief networks **up to 70 times faster** than on a
 #   dual-core CPU.
-# - **2010**: Lee and others optimize the programs for both: the GPU is 2.5 times faster on average.
+# - **2010**: Lee and others optimize the programs for both processors: the GPU is 2.5 times faster
+#   on average.
 # - **2012**: Krizhevsky, Sutskever and Hinton win the ImageNet challenge on two gaming GPUs.
 # - **2017**: NVIDIA's V100 has *tensor cores*, which multiply small matrices in one operation.
 #
-# Both 70 and 2.5 were measured. For every speed-up, ask: compared with what?
+# Both 70 and 2.5 are published measurements. For every speed-up, ask: compared with what?
 
 # %% [markdown]
-# ## A matrix product splits into independent cells (6 minutes)
+# ## A matrix product splits into independent cells (9 minutes)
 #
 # Cell (i, j) of `x @ w` is the dot product of row i of `x` and column j of `w`.
 
@@ -646,7 +648,7 @@ ones = {n: torch.ones(n, n, dtype=torch.int64) for n in (2, 4, 8, 16)}
 # %% [markdown]
 # Each number of `x` and `w` is used in n cells. If memory sends it once to all the lanes that need
 # it, 3n² numbers are moved for 2n³ operations: the larger the matrices, the more operations per
-# number. That is why products do not wait for memory, and ReLU does.
+# number. That is why large products wait little for memory, and ReLU waits most of the time.
 
 # %% [markdown]
 # ## CPU and GPU (3 minutes)
@@ -715,8 +717,8 @@ if device.type == "cuda":
 lanes_here
 
 # %% [markdown]
-# Your CPU has lanes, too: `AVX2` means 8 numbers of 32 bits at a time, `AVX512` 16, and `DEFAULT`
-# on ARM chips 4.
+# Your CPU has lanes, too: `AVX2` means 8 numbers of 32 bits at a time, `AVX512` 16; on ARM chips,
+# `DEFAULT` means 4 and `SVE256` 8.
 
 # %% [markdown]
 # ## Small work is slow (5 minutes)
@@ -754,7 +756,7 @@ for name in ("ReLU", "matrix product"):
     operations, times = zip(*t4[name], strict=True)
     gflops = [n / us / 1e3 for n, us in zip(operations, times, strict=True)]
     curves[f"{name}, T4 GPU (published)"] = (operations, gflops)
-speed = curves[f"product, all CPU threads ({all_threads})"][1][-1]  # of the largest
+speed = max(curves[f"product, all CPU threads ({all_threads})"][1])
 hardware.plot_speeds(
     curves,
     title=f"Products: {max(gflops):,.0f} GFLOP/s on a T4, {speed:,.0f} on this CPU; ReLU: far less",
@@ -762,18 +764,18 @@ hardware.plot_speeds(
 )
 
 # %% [markdown]
-# On the left, starting a call takes longer than its work: on the T4, 30 to 60 microseconds. On the
-# right, ReLU stops at 29 GFLOP/s on
-# the T4: its lanes wait for memory. Where your CPU's ReLU gets slower, the tensors no longer fit
-# into its cache.
+# On the left, a call takes the same time whatever its size: on the T4, 32 microseconds for ReLU and
+# 56 for a product (published, measuring included). On the right, ReLU stops at 29 GFLOP/s on the
+# T4: its lanes wait for memory. Where your CPU's ReLU gets slower, the tensors no longer fit into
+# its cache.
 
 # %% [markdown]
-# ## The roof (6 minutes)
+# ## The roof (9 minutes)
 #
 # The **arithmetic intensity** of a computation is the number of operations per byte that it moves
-# to and from memory. A T4 does at most 8,100 GFLOP/s and moves at most 320 GB/s (data sheet). So
-# its speed is at most the *smaller* of 8,100 and 320 times the intensity: the **roofline**. Below
-# 8,100 / 320 = 25 operations per byte, memory is the limit.
+# to and from memory. A T4 does at most 8,100 GFLOP/s in float32 and moves at most 320 GB/s (data
+# sheet). So its speed is at most the *smaller* of 8,100 and (320 · intensity): the
+# **roofline**. Below 8,100 / 320 = 25 operations per byte, memory is the limit.
 #
 # **Think first:** with 4 bytes per number, predict the operations per byte of ReLU; of LayerNorm,
 # which normalizes each row (about 8 operations per number); of a convolution of 17 images of
@@ -782,9 +784,9 @@ hardware.plot_speeds(
 #
 # <details><summary>Answer</summary>
 #
-# ReLU and LayerNorm read 4 bytes and write 4 for each number: 1 / 8 and 8 / 8. Memory limits both.
-# The convolution does 2 · 51 · 9 operations for each number of its result, 192 per byte. The
-# product does 304. Arithmetic limits both.
+# ReLU and LayerNorm read 4 bytes and write 4 for each number: 1 / 8 and 8 / 8. By the roofline,
+# memory limits both. The convolution does 2 · 51 · 9 operations for each number of its result, 192
+# per byte. The product does 304. Arithmetic limits both.
 #
 # </details>
 
@@ -835,14 +837,14 @@ roofs = {
     "roof of a T4 GPU (data sheet); dots: published": roof(8100, 320),
     "roof of this CPU (its best speeds in this lesson); dots: measured": roof(peak, bandwidth),
 }
-title = "Memory limits ReLU and LayerNorm, arithmetic the other two"
+title = "On a T4, memory limits ReLU and LayerNorm, arithmetic the other two"
 hardware.plot_speeds(roofs, points=points, title=title, xlabel="operations per byte")
 
 # %% [markdown]
 # The CPU's roof is drawn through its best measurements. A dot far below its roof is limited by
 # something else: starting the work, allocating memory for the result, code that leaves lanes idle,
-# the card's power limit, or other programs. **To be fast, do more operations per byte that you
-# move.**
+# the card's power limit, or other programs. **To be fast, move fewer bytes for the same
+# operations.**
 
 # %% tags=["nbval-ignore-output"]
 lesson.report(bandwidth=round(bandwidth, 1), product_speed=round(peak, 1))
@@ -855,8 +857,8 @@ f"This CPU: {bandwidth:.0f} GB/s, and products at {peak:.0f} GFLOP/s"
 #
 # - Python executes many instructions for each multiplication; torch uses the CPU's lanes.
 # - Lanes under one control unit divide the time by their number, if they take the same path and
-#   memory is fast enough. A T4 has 2,560 of them, and many more threads: while one warp waits for
-#   memory, another computes.
+#   memory is fast enough. A T4 has 160 control units with 16 lanes each, and many more threads:
+#   while one warp waits for memory, another computes.
 # - 3D graphics and networks multiply many vectors by the same matrices. The cells of a product are
 #   independent, and larger products do more operations per byte.
 # - Small work is slow everywhere, because starting it takes time.

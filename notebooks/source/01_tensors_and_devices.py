@@ -174,7 +174,7 @@ try_all_gpus()
 
 # %% [markdown]
 # Later lessons import them from `helpers.devices`. They know only CUDA. torch's term for a GPU of
-# any manufacturer is **accelerator**:
+# any manufacturer, or a similar processor, is **accelerator**:
 
 # %%
 torch.accelerator.current_accelerator(check_available=True)
@@ -183,7 +183,7 @@ torch.accelerator.current_accelerator(check_available=True)
 # Without an accelerator this is `None`.
 
 # %% [markdown]
-# ## Where a tensor lives (5 minutes)
+# ## Where a tensor lives (6 minutes)
 #
 # Every tensor knows its device. By default it is created on the CPU.
 
@@ -672,13 +672,13 @@ on_gpu, pinned
 # them for you and does not change them afterward.
 
 # %% [markdown]
-# ## Hidden waiting (9 minutes)
+# ## Hidden waiting (10 minutes)
 #
 # When you write `y = x @ x` on the GPU, the CPU only puts the work into a queue and continues with
 # the next line. This is a **kernel launch**: a *kernel* is a program on the GPU, and by default the
 # GPU executes the launched kernels one after another. `y` exists immediately, with a shape, a
-# type, and a device; its numbers come later. Only when Python needs a *number* must the CPU wait
-# for the GPU. This is called **synchronization**, and many lines hide it.
+# type, and a device; its numbers come later. When Python needs a *number*, the CPU must wait for
+# the GPU, and in some other cases. This is called **synchronization**, and many lines hide it.
 #
 # `count_fetches` runs a function and counts how many times the CPU waits for the GPU in it.
 #
@@ -801,8 +801,9 @@ ways = {"log_numbers": log_numbers, "log_tensors": log_tensors}
 {name: count_fetches(partial(way, 4)) for name, way in ways.items()}
 
 # %% [markdown]
-# `simulated_cuda.estimate` models how long a function would take on a GPU that you do not have. The
-# GPU's row shows what a wait costs: a gap, until the CPU has launched the next kernel.
+# `simulated_cuda.estimate` models how long a function would take on a GPU that you do not have. In
+# the figure, the CPU launches where its row is blue, and a kernel runs where the GPU's row is
+# orange. A wait costs a gap in the GPU's row, until the CPU has launched the next kernel.
 
 # %%
 modelled = {name: simulated_cuda.estimate(way, 4, gpu="T4") for name, way in ways.items()}
@@ -848,9 +849,9 @@ for name, result in modelled.items():
     print(f"the GPU works for {1e3 * result.gpu_seconds:.3f} ms; limit: {result.limit}")
 
 # %% [markdown]
-# One launch per row, at 58 microseconds each: the published measurements were made with CPUs
-# of 2018. A newer one, next to an A100, took 32. The GPU waits for the CPU. If you have a GPU,
-# measure it:
+# One launch per row, modelled at 58 microseconds each: this was fitted to networks on computers of
+# 2018 with PyTorch 1.8. For a newer one, next to an A100, it would be 32. The GPU waits for the
+# CPU. If you have a GPU, measure it:
 
 
 # %% tags=["nbval-ignore-output"]

@@ -5,7 +5,7 @@
 #     title: Device mismatch errors, and how to read them
 #     promise: >-
 #       You find the line that causes a device error, even if the traceback does not show it. You
-#       leave with a routine, a table, and a cell that explains any message.
+#       leave with a routine, a table, and a cell that explains most messages.
 #     minutes: 52
 #     objectives:
 #       - debug a device error in four steps, from the last line of the traceback to its cause
@@ -44,9 +44,6 @@ seed: int = 0  # seed of the random numbers
 device = lesson.start(seed=seed, practice=True)
 
 # %% [markdown]
-# If your machine has no CUDA GPU, the device is a simulated GPU: its tensors report `cuda:0`, and
-# mixing them with CPU tensors gives the error messages of PyTorch's CUDA code.
-#
 # ## A program that fails (10 minutes)
 #
 # **Here is a small network that assigns tags to words. Network, words and tags are moved to the

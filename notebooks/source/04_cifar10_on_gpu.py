@@ -21,7 +21,7 @@
 #       - >-
 #         The network and its training follow the classifier of
 #         [PyTorch's beginner
-#         tutorial](https://pytorch.org/tutorials/beginner/blitz/cifar10_tutorial.html);
+#         tutorial](https://docs.pytorch.org/tutorials/beginner/blitz/cifar10_tutorial.html);
 #         the network's design is LeNet-5 (LeCun, Bottou, Bengio and Haffner, 1998).
 #       - >-
 #         CIFAR-10: Alex Krizhevsky,
@@ -30,8 +30,9 @@
 # ---
 
 # %% [markdown]
-# **By its data sheet, a T4 does up to 8.1 x 10^12 operations per second, your CPU a small fraction
-# of that. How much faster is a training step if you change three lines?** Write down your guess.
+# **By its data sheet, a T4 does up to 8.1 x 10^12 float32 operations per second, your CPU a small
+# fraction of that. How much faster is a training step if you change three lines?** Write down your
+# guess.
 #
 # ## Set up
 
@@ -350,7 +351,7 @@ else:
 
 # %% [markdown]
 # On a GPU, the result is probably disappointing. [PyTorch's
-# tutorial](https://pytorch.org/tutorials/beginner/blitz/cifar10_tutorial.html#training-on-gpu)
+# tutorial](https://docs.pytorch.org/tutorials/beginner/blitz/cifar10_tutorial.html#training-on-gpu)
 # gives the reason: "Because your network is really small." Count the arithmetic of one step:
 
 # %%
@@ -364,9 +365,9 @@ f"{arithmetic.get_total_flops() / 1e6:.1f} million floating-point operations for
 # of a T4, this arithmetic takes two *microseconds*. But each layer, each gradient and the update of
 # the weights run as separate programs on the GPU, called *kernels*, and the CPU has to start each
 # one: a *kernel launch*. One launch takes [a few
-# microseconds](https://developer.nvidia.com/blog/cuda-graphs/) in C++; an operation called through
-# Python and PyTorch took 30 to 60 in [published measurements](../docs/the_clock.md), and 58 in the
-# model below.
+# microseconds](https://developer.nvidia.com/blog/cuda-graphs/) in C++; a whole call through Python
+# and PyTorch took at least 30 to 60 in [published measurements](../docs/the_clock.md), and a launch
+# takes 58 in the model below.
 #
 # **Think first:** how many kernels does the *forward* pass need, if each operation of `forward`
 # except `flatten` needs at least one, and the loss two (log-softmax and a mean)?
@@ -418,13 +419,14 @@ print(
 # %% [markdown]
 # With 4 images, the GPU waits for the next kernel most of the time; it may also wait for the worker
 # processes. Real GPUs do the same: with the larger ResNet-50, a T4 takes 10.7 ms to classify one
-# image and 12.7 ms for four ([published by NVIDIA,
+# image in float32 and 12.7 ms for four ([published by NVIDIA,
 # 2021](https://github.com/NVIDIA/DeepLearningExamples/blob/291f0d0/PyTorch/Classification/ConvNets/resnet50v1.5/README.md)).
-# To answer the question at the top, compare the milliseconds of the modelled line with
-# those of the first loop above: the T4 gains far less than its arithmetic promises, or nothing,
-# because the classic network and its batches are too small for a GPU. [Lesson
-# 05](05_when_the_gpu_wins.ipynb) makes them larger and removes the waiting. (The model's CPU is
-# that of [published measurements](../docs/the_clock.md), and yours may launch faster.)
+# To answer the question at the top, compare the milliseconds of the modelled line, which do not
+# include loading the images, with those of the first loop above: the T4 gains far less than its
+# arithmetic promises, or nothing, because the classic network and its batches are too small for a
+# GPU. [Lesson 05](05_when_the_gpu_wins.ipynb) makes them larger and removes the waiting. (The
+# model's CPU is that of [published measurements](../docs/the_clock.md), and yours may launch
+# faster.)
 #
 # ## Save and reload (5 minutes)
 #

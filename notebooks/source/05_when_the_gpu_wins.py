@@ -24,7 +24,7 @@
 #       - >-
 #         The classic network and script follow
 #         [PyTorch's beginner
-#         tutorial](https://pytorch.org/tutorials/beginner/blitz/cifar10_tutorial.html); the
+#         tutorial](https://docs.pytorch.org/tutorials/beginner/blitz/cifar10_tutorial.html); the
 #         stopwatch follows [torch.utils.benchmark](https://pytorch.org/docs/stable/benchmark_utils.html).
 #       - >-
 #         The rule for the learning rate: Goyal et al.,

@@ -179,7 +179,7 @@ except kernels.OutOfBounds as error:
 # Read the message from the left: which program, which argument, which element. The first bad
 # element is 100, the length of the tensor, so the mask is missing or wrong.
 #
-# ## What a launch costs (8 minutes)
+# ## What a launch costs (7 minutes)
 #
 # How large must a tensor be before its kernel is worth a launch? The course's clock
 # ([how it works, and how wrong it is](../docs/the_clock.md)) models a T4, Colab's free GPU: the
@@ -381,7 +381,7 @@ except kernels.OutOfBounds as error:
     print(error)
 
 # %% [markdown]
-# ## A race (6 minutes)
+# ## A race (5 minutes)
 #
 # A histogram: every program counts its block of digits. These tensors are on the CPU, so that the
 # programs run one after another everywhere. (Only in this course: Triton itself refuses CPU tensors
@@ -531,7 +531,7 @@ plot_speeds(
 # Triton officially supports GPUs from compute capability 8.0 on (Ampere). On a T4 (7.5) these
 # kernels compile, but Triton 3.8's `tl.dot` does not use its tensor cores.
 #
-# ## Online softmax (8 minutes)
+# ## Online softmax (7 minutes)
 #
 # A row of 100,000 is too long for one block. A thread has at most 255 registers, so a program of 4
 # warps has about 32,000, and a block of 32,768 elements is spilled to slow memory. With

@@ -8,10 +8,7 @@ from simulated_cuda.device_tags import DispatchMode
 
 
 class PeakMeter(DispatchMode):
-    """Counts the bytes of the tensors that a block creates: `bytes` has those that exist.
-
-    `peak` is their maximum. Library workspaces do not count: they differ between machines.
-    """
+    """Counts the bytes of the tensors that a block creates, and their peak, without workspaces."""
 
     def __init__(self, *excluded):
         super().__init__()

@@ -21,7 +21,7 @@ lab = Lab(
     undefined: The result has numbers that are infinite, NaN, or were never set.
         -> What does `tl.load` return where its mask is false? What is used before it is set?
     wrong-result: Element {place} of the result is {found:.4g}, but it should be {exact:.4g}.
-        -> Which elements does its program read for it? (`if` and `max` do not work on a block.)
+        -> Which elements does its program read for it? (`if`, `and`, `max` do not work on a block.)
     one-program: No launch has more than one program.
         -> A GPU runs many programs at the same time. Which part of the result can each compute?
         see: What a launch costs

@@ -11,12 +11,13 @@ section = "A matrix product in tiles"
 
 
 def cases(draw):
-    M, N, K = draw.randint(43, 47), draw.randint(59, 63), draw.randint(44, 47)
-    # Integers, because a GPU may round the numbers of `tl.dot` to 11 bits (TF32).
-    shapes = {"X": (M, K), "weight": (N, K), "bias": (N,)}
-    tensors = {n: draw.integers(-9, 10, x, draw.device, torch.float32) for n, x in shapes.items()}
-    # Six programs read 16 rows of X, 32 of `weight` and 32 biases, which may be padded.
-    yield tensors | {"device": draw.device, "bytes": 4 * (6 * (48 * K + 32) + M * N)}
+    for rows, columns in ((43, 20), (19, 68)):
+        M, N, K = rows + draw.randint(0, 4), draw.randint(59, 63), columns + draw.randint(0, 4)
+        shapes = {"X": (M, K), "weight": (N, K), "bias": (N,)}
+        # Integers, because a GPU may round the numbers of `tl.dot` to 11 bits (TF32).
+        x = {n: draw.integers(-9, 10, x, draw.device, torch.float32) for n, x in shapes.items()}
+        # Each program reads 16 rows of X, 32 of `weight` and 32 biases, which may be padded.
+        yield x | {"device": draw.device, "bytes": 4 * (-(-M // 16) * 2 * (48 * K + 32) + M * N)}
 
 
 def right(case, i=0, j=None):
@@ -24,9 +25,11 @@ def right(case, i=0, j=None):
 
 
 mistakes = {
-    "one-step": lambda f: any(is_close(f.value, right(f.case, i, i + 16)) for i in (0, 16, 32))
+    "one-step": lambda f: any(is_close(f.value, right(f.case, i, i + 16)) for i in (0, 16, 64))
 }
 hints = """
 one-step: A tile of the result has the product of only one tile of `X` and one of `weight`.
     -> Which tiles does it need? Are the products added, or is one replaced?
+wrong-result: Element {place} of the result is {found:.4g}, but it should be {exact:.4g}.
+    -> Where does row 1 of `weight` start? Is the bias added once, after the last step?
 """
