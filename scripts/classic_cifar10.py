@@ -34,8 +34,8 @@ def main(epochs: int = 2) -> float:
     )
     train_set = CIFAR10("data", train=True, download=True, transform=transform)
     test_set = CIFAR10("data", train=False, download=True, transform=transform)
-    train_loader = DataLoader(train_set, batch_size=4, shuffle=True, num_workers=2)
-    test_loader = DataLoader(test_set, batch_size=500, num_workers=2)
+    train_loader = DataLoader(train_set, batch_size=4, shuffle=True)
+    test_loader = DataLoader(test_set, batch_size=500)
 
     net = Net().to(device)  # edit 2
     optimizer = optim.SGD(net.parameters(), lr=0.001, momentum=0.9)

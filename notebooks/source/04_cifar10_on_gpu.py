@@ -153,8 +153,10 @@ image, label = train_set[0]
 f"{tuple(image.shape)}, {image.dtype}, from ≈ {image.min():.2f} to ≈ {image.max():.2f}"
 
 # %% [markdown]
-# The `DataLoader` shuffles the images and stacks `batch_size` of them into a batch. Two worker
-# processes prepare batches while the network trains.
+# The `DataLoader` shuffles the images and stacks `batch_size` of them into a batch. Many copies of
+# this program have `num_workers=2`: two more processes prepare the batches. But to hand over four
+# images takes longer than to prepare them, so workers pay only with larger batches
+# ([lesson 05](05_when_the_gpu_wins.ipynb)).
 
 # %% tags=["nbval-ignore-output"]
 count = train_images or (4_000 if dataset.synthetic else len(train_set))
@@ -162,7 +164,7 @@ if count < len(train_set):
     # A random choice, because a copy of CIFAR-10 may be sorted by class.
     order = torch.randperm(len(train_set), generator=torch.Generator().manual_seed(seed))
     train_set = Subset(train_set, order[:count].tolist())
-train_loader = DataLoader(train_set, batch_size=batch_size, shuffle=True, num_workers=2)
+train_loader = DataLoader(train_set, batch_size=batch_size, shuffle=True)
 print(f"{len(train_set):,} images, {len(train_loader):,} batches per epoch")
 
 # %% [markdown]
@@ -417,9 +419,9 @@ print(
 )
 
 # %% [markdown]
-# With 4 images, the GPU waits for the next kernel most of the time; it may also wait for the worker
-# processes. Real GPUs do the same: with the larger ResNet-50, a T4 takes 10.7 ms to classify one
-# image in float32 and 12.7 ms for four ([published by NVIDIA,
+# With 4 images, the GPU waits for the next kernel most of the time; it may also wait for the
+# images. Real GPUs do the same: with the larger ResNet-50, a T4 takes 10.7 ms to classify one image
+# in float32 and 12.7 ms for four ([published by NVIDIA,
 # 2021](https://github.com/NVIDIA/DeepLearningExamples/blob/291f0d0/PyTorch/Classification/ConvNets/resnet50v1.5/README.md)).
 # To answer the question at the top, compare the milliseconds of the modelled line, which do not
 # include loading the images, with those of the first loop above: the T4 gains far less than its

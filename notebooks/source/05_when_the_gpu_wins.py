@@ -509,9 +509,9 @@ def parts_of(config, steps):
 CLASSIC  # the configuration of the classic script
 
 # %% [markdown]
-# Three configurations: the classic script (4 images per batch, two workers); *resident* data, with
-# all images on the device from the start; and resident data with 512 images per batch. The other
-# fields of `StepConfig` are changes of the section *Cumulative speed-up*.
+# Three configurations: the classic script as in most copies (4 images per batch, two workers);
+# *resident* data, with all images on the device from the start; and resident data with 512 images
+# per batch. The other fields of `StepConfig` are changes of the section *Cumulative speed-up*.
 #
 # **Think first:** which part shrinks by the largest factor from the first configuration to the
 # second, and which from the second to the third?
