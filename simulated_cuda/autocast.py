@@ -42,10 +42,7 @@ def is_enabled() -> bool:
 
 
 def run(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """Run one operation in the precision that CUDA autocast selects.
-
-    CPU autocast of the program's own is off meanwhile: it does not affect tensors on a GPU.
-    """
+    """Run one operation in the precision of CUDA's autocast; the CPU's own is off meanwhile."""
     if not torch.is_autocast_enabled("cuda"):
         torch.set_autocast_enabled("cpu", False)
         try:

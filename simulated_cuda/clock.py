@@ -69,7 +69,9 @@ class Clock:
 
     def __post_init__(self) -> None:
         self._constants = table("clock_constants")
-        self.launch_seconds = self.launch_seconds or 1e-6 * self._constants["launch_us"]
+        # Newer cards are in computers with newer CPUs.
+        launch_us = "launch_us" if self.card.capability < (8, 0) else "launch_us_newer"
+        self.launch_seconds = self.launch_seconds or 1e-6 * self._constants[launch_us]
 
     def queue(self, device: int, stream: Any = 0) -> Queue:
         """Return the queue of a device's stream, or of a copy engine such as "to GPU"."""

@@ -97,10 +97,7 @@ def check_elementwise(arguments: list[Argument], takes_scalars: bool = True) -> 
 def check_each(
     func: torch._ops.OpOverload, arguments: Iterable[Argument], method: str | None = None
 ) -> int:
-    """Perform the check of the generated wrappers (torchgen/dest/register_dispatch_key.py).
-
-    `method` is the name of the wrapper, if it is not that of `func`.
-    """
+    """Perform the check of the generated wrapper, whose name is `method` if it is not `func`'s."""
     first, *others = arguments
     for argument in others:
         if argument.device_index != first.device_index:
@@ -123,10 +120,7 @@ def two_devices(*device_indices: int) -> RuntimeError:
 
 
 def _wrapper_name(func: torch._ops.OpOverload) -> tuple[str, ...]:
-    """Return the name of an operation's generated wrapper, without the prefix `wrapper_CUDA_`.
-
-    Operations of other libraries have no such wrapper: return their name and an empty prefix.
-    """
+    """Return the name of the generated wrapper after its prefix, and the prefix if it has one."""
     if not func._schema.name.startswith("aten::"):
         return func._schema.name, ""
     base, overload = func._schema.name.partition("::")[2], func._schema.overload_name

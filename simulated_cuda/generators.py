@@ -34,10 +34,7 @@ class SimulatedGenerator(_RealGenerator):
 
 
 def default_generators(machine: Machine) -> tuple[SimulatedGenerator, ...]:
-    """Return the default generator of each visible device.
-
-    A generator is created with the current seed on first use.
-    """
+    """Return each visible device's default generator; it is created with the current seed."""
     for index in range(len(machine.generators), machine.count):
         generator = SimulatedGenerator()
         generator.device = device_at(index)

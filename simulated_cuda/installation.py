@@ -94,10 +94,7 @@ class Installation:
         self._replace(owner, name, wrapper(getattr(owner, name)))
 
     def _wrap_default_device_mode(self, set_default: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap PyTorch's default device mode, which may run before or after the simulator's mode.
-
-        If it runs after, the device argument is already the CPU and must not be replaced.
-        """
+        """Wrap PyTorch's default device mode; if it runs later, the argument is the CPU already."""
         ours = self.mode
 
         def __torch_function__(mode, func, types, args=(), kwargs=None):

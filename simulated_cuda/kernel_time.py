@@ -15,6 +15,7 @@ from .work import Work
 
 Constants = dict[str, Any]
 _MIB = 1 << 20
+_BYTES = {"fp64": 8, "fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2}
 
 
 def kernel_seconds(work: Work, card: Card, constants: Constants | None = None) -> float:
@@ -38,7 +39,7 @@ def memory_seconds(work: Work, card: Card, constants: Constants) -> float:
     cached = min(size, rates["cached"] * card.l2 * _MIB)
     moved = size - cached + cached / constants["cache_speed"]
     # A multiprocessor handles so many elements per ns, which limits cards with fast memory.
-    limit = card.sms * family.get("per_sm", math.inf) * (4 if "32" in work.precision else 2)
+    limit = card.sms * family.get("per_sm", math.inf) * _BYTES[work.precision]
     return moved / (1e9 * min(card.bandwidth * fraction, limit))
 
 
@@ -50,7 +51,8 @@ def compute_seconds(work: Work, card: Card, constants: Constants) -> tuple[float
     rates = _rates(card, constants)
     kind = _unit(work, card)
     # Busy units take the same power in each precision, so a low power limit limits a fraction.
-    full = 1e3 * (max(card.tflops.values()) if kind == "tensor" else card.tflops["fp32"])
+    peak = card.peak_tflops("fp64" if work.precision == "fp64" else "fp32")
+    full = 1e3 * (max(card.tflops.values()) if kind == "tensor" else peak)
     fraction = min(rates[kind], rates[kind + "_gflops_per_watt"] * card.watts / full)
     peak = fraction * 1e12 * card.peak_tflops(work.precision) * family["compute"][kind]
     if all(size % 8 == 0 for size in work.dims[2:]):
@@ -60,7 +62,7 @@ def compute_seconds(work: Work, card: Card, constants: Constants) -> tuple[float
         return work.flops / (peak * rates.get(work.family, 1.0)), 0.0
     # In float32, a multiprocessor reads so many bytes per ns, whatever the memory's bandwidth is.
     rate = card.sms if kind == "fp32" else card.bandwidth * rates["bandwidth"]
-    per_read = (4 if "32" in work.precision else 2) / (1e9 * rate * family["cache"][kind])
+    per_read = _BYTES[work.precision] / (1e9 * rate * family["cache"][kind])
     times = _tiled(work.dims, card.sms, peak, per_read, family, kind)
     if work.is_winograd and kind == "fp32":
         batch, m, n, k = work.dims

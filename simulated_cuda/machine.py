@@ -89,10 +89,7 @@ class Machine:
         self.initialized = True
 
     def resolve(self, device: object) -> int | None:
-        """Return a simulated device's index, `CPU`, or None for other devices and invalid values.
-
-        Raises CUDA's error for a device that does not exist.
-        """
+        """Return a GPU's index, `CPU`, or None for others; raise CUDA's error for a missing GPU."""
         if isinstance(device, bool) or device is None:
             return None
         if isinstance(device, int):
@@ -110,10 +107,7 @@ class Machine:
         return index
 
     def resolve_gpu(self, device: object = None) -> int:
-        """Return the index of `device`, an argument of `torch.cuda`; None is the current device.
-
-        Raises ValueError for a device that is not a GPU.
-        """
+        """Return the index of a GPU, None for the current one, or raise ValueError."""
         if device is None:
             return self.current
         device_index = self.resolve(device)

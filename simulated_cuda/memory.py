@@ -59,12 +59,7 @@ class Block(weakref.ref):
 
 
 def snapshot_entry(first: Block, index: int) -> dict[str, Any]:
-    """Return a segment as an entry of `torch.cuda.memory_snapshot`.
-
-    Args:
-        first: the first block of the segment.
-        index: the index of the device.
-    """
+    """Return a segment as an entry of `torch.cuda.memory_snapshot`; `first` is its first block."""
     blocks = []
     block: Block | None = first
     while block is not None:
@@ -86,10 +81,7 @@ def snapshot_entry(first: Block, index: int) -> dict[str, Any]:
 
 
 class Statistic:
-    """One metric of an allocator, such as the allocated bytes.
-
-    Each property has three values: for the large pool, the small pool, and both pools together.
-    """
+    """One metric of an allocator, such as bytes: of the large pool, the small pool, and both."""
 
     __slots__ = ("_at_reset", "_current", "_freed", "peak")
 
@@ -187,10 +179,7 @@ class DeviceMemory:
         return self.statistics[metric].current[2]
 
     def allocate(self, tag: Any, nbytes: int) -> None:
-        """Allocate a block of `nbytes` bytes that is freed when the object `tag` is deleted.
-
-        Raises `torch.OutOfMemoryError` if the block does not fit.
-        """
+        """Allocate bytes until `tag` is deleted, or raise `torch.OutOfMemoryError`."""
         if nbytes == 0:
             self._empty.add(tag)
             return
@@ -265,10 +254,7 @@ class DeviceMemory:
             return [snapshot_entry(first, self.index) for first in self._segments.values()]
 
     def _find(self, nbytes: int, size: int) -> int:
-        """Return the position of the smallest unused block of at least `size` bytes.
-
-        Reserves a new segment if there is no such block.
-        """
+        """Return the position of the smallest block that is large enough, perhaps a new one."""
         unused = self._unused[size <= SMALL]
         position = bisect_left(unused, (size,))
         if position == len(unused):
@@ -372,10 +358,7 @@ class DeviceMemory:
         changes[2] += 1
 
     def _count_changes(self) -> None:
-        """Add the changes of a run of allocations, or of frees, to the statistics.
-
-        A peak can only occur at the end of a run, so the values in between are not needed.
-        """
+        """Add the changes of a run of allocations, or of frees: a peak can only be at its end."""
         sign = -1 if self._freeing else 1
         for small, changes in enumerate(self._changes):
             if changes[2]:

@@ -35,18 +35,12 @@ def wrong_argument(
     name: str, device: torch.device, others: torch.device, method: str,
     prefix: str = "wrapper_CUDA_",
 ) -> RuntimeError:  # fmt: skip
-    """Return the error of operations that check each argument.
-
-    `others` is the device of the first argument.
-    """
+    """Return the error of operations that check each argument; the first one is on `others`."""
     return RuntimeError(text("wrong_argument", name, device, others, prefix + method))
 
 
 def _cuda_error(what: str, help_text: str, in_kernel: bool = False) -> Exception:
-    """Return the error of a failed call of the CUDA runtime (c10/cuda/CUDAException.cpp).
-
-    `in_kernel` is True if a kernel failed, which may be reported by a later call.
-    """
+    """Return the error of a failed CUDA call; `in_kernel`: of a kernel, perhaps an earlier one."""
     message = f"CUDA error: {what}\n{help_text}\n"
     if in_kernel or _VERSION < (2, 13):
         message += text("asynchronous")

@@ -33,10 +33,7 @@ _IGNORED = shutil.ignore_patterns(
 
 @dataclass(frozen=True)
 class Move:
-    """Source text, bytes `start` to `end` of the file `path`, and what replaces it if removed.
-
-    If it cannot be removed, `reason` says why.
-    """
+    """Bytes `start` to `end` of a file, what replaces them, or the reason why they must stay."""
 
     path: Path
     line: int
@@ -140,10 +137,7 @@ def _is_device(value: ast.expr | None, names: set[str]) -> bool:
 def _removable(
     node: ast.AST, names: set[str]
 ) -> Iterator[tuple[ast.AST, ast.AST | None, str | None, str]]:
-    """Yield what to remove, the node after which it starts, the replacement, and the reason.
-
-    The replacement of an argument is None.
-    """
+    """Yield what to remove, the node before it, its replacement (None: an argument), the reason."""
 
     def reason(device: str) -> str:
         return "a move to the CPU" if re.match(r"(torch\.device\()?'cpu", device) else ""

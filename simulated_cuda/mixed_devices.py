@@ -57,10 +57,7 @@ def run(mode, func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
 
 
 def _with_lengths_on_host(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-    """Return the arguments of `ctc_loss` with its two lengths as numbers.
-
-    PyTorch copies lengths from any device to the host, but not in a dispatch mode.
-    """
+    """Return the arguments of `ctc_loss` with its lengths as numbers: PyTorch copies them, too."""
     names = ("log_probs", "targets", "input_lengths", "target_lengths")
     named = {**dict(zip(names, args, strict=False)), **kwargs}
     lengths = {name: named.get(name) for name in names[2:]}

@@ -212,10 +212,7 @@ class SimulatedCUDA(TorchFunctionMode):
 
 
 def _common_device_index(values: Any) -> int:
-    """Return the index of the common device of all tensors in `values`.
-
-    Returns `_NO_TENSOR` if there are no tensors, and `_MIXED` if they are on several devices.
-    """
+    """Return the index of the common device of tensors in `values`, `_NO_TENSOR` or `_MIXED`."""
     common = _NO_TENSOR
     for value in values:
         kind = type(value)

@@ -177,10 +177,7 @@ def _to_device_not_simulated(func, tensor, device, dtype, options):
 
 
 def wrap_parse_to(mode, parse: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap the function that parses the arguments of `Module.to`.
-
-    `Module.to` also accepts an example tensor, whose simulated device must be used.
-    """
+    """Wrap the parser of the arguments of `Module.to`, one of which may be an example tensor."""
 
     def parse_to(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], int) and not isinstance(args[0], bool):

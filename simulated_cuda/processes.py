@@ -31,10 +31,7 @@ def _mark_forked() -> None:
 
 
 def wrap_run(mode: Any, run: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap the method that runs a new thread, or a task in a pool's thread, to activate the mode.
-
-    The mode is per thread, and a pool's threads may have started before the simulation.
-    """
+    """Wrap the method that runs a thread, or a task of a pool: the mode is per thread."""
 
     def run_with_mode(*args: Any) -> Any:
         if mode in _get_current_function_mode_stack():
@@ -49,11 +46,7 @@ def wrap_run(mode: Any, run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def lazy_init_replacement(machine: Machine) -> Callable[[], None]:
-    """Return the replacement for `torch.cuda._lazy_init`, which PyTorch calls before it uses CUDA.
-
-    It raises `NotSimulatedError` if PyTorch's C++ code calls it: the next call to the CUDA driver
-    would fail.
-    """
+    """Return a `torch.cuda._lazy_init` that raises an error where the CUDA driver would fail."""
 
     def _lazy_init() -> None:
         machine.touch()

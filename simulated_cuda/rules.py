@@ -35,10 +35,7 @@ _RULES: dict[str, Rule] = dict.fromkeys(
 
 
 def check(func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> int:
-    """Return the device of the result of a primitive operation on tensors from several devices.
-
-    Raises CUDA's error if the operation does not accept these devices.
-    """
+    """Return the device of the result of a primitive operation, or raise CUDA's error."""
     refuse_if_only_on_cpu(func)
     name = func._schema.name.partition("::")[2]
     if name in _RULES:
@@ -105,10 +102,7 @@ def _mse_loss(func, args, kwargs):
 
 
 def _result_on_device_of(position: int) -> Rule:
-    """Return the rule for element-wise operations that create their result before the check.
-
-    The result is created on the device of the argument at `position`.
-    """
+    """Return the rule for element-wise operations whose result is where argument `position` is."""
 
     def rule(func: Any, args: tuple, kwargs: dict) -> int:
         result = Argument("result", args[position], written=True)
@@ -150,10 +144,7 @@ def _masked_attention(func, args, kwargs):
 
 
 def check_attention_mask(query: torch.Tensor, mask: torch.Tensor) -> int:
-    """Check that the mask is on the query's device, and return that device's index.
-
-    The error message depends on the kernel that CUDA would select.
-    """
+    """Check the mask's device as the kernel that CUDA would select, and return its index."""
     query_index, mask_index = index_of(query), index_of(mask)
     if query_index == CPU and mask_index != CPU:
         raise NotImplementedError(messages.no_kernel("_scaled_dot_product_flash_attention_for_cpu"))

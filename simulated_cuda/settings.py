@@ -38,10 +38,7 @@ def table(name: str) -> dict[str, Any]:
 
 
 def parse_size(text: str) -> int:
-    """Convert a string such as `16GiB`, `512MiB` or `1000000` to a number of bytes.
-
-    Raises ValueError for any other string.
-    """
+    """Convert a string such as `16GiB` or `1000000` to bytes, or raise ValueError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]IB)?", text.strip().upper())
     if match is None:
         raise ValueError(f"{text!r} is not a size; write for example 16GiB, 512MiB or 1000000")

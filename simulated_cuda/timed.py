@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import torch
+from torch import _VF
 from torch.nn import functional as F
+from torch.utils._pytree import tree_leaves
 
 from . import shapes_only, streams
 from .device_tags import CPU, index_of, tag_of, thread
 from .machine import Machine
 from .mode import EveryAllocation
 from .waits import Waits
-from .work import Work, attention, nbytes, works_of
+from .work import Work, attention, nbytes, product, works_of
 
 
 class TimedOperations(EveryAllocation):
@@ -41,7 +46,8 @@ class TimedOperations(EveryAllocation):
     def note(self, operation, args: tuple, kwargs: dict, result: Any, device_index: int) -> None:
         """Launch the kernels of an operation."""
         clock = self.machine.clock
-        if not clock.is_suppressed:
+        node = torch._C._current_autograd_node()
+        if not clock.is_suppressed and not (node and _ONE_KERNEL in node.metadata):
             name = operation._schema.name.partition("::")[2]
             works = works_of(name, args, kwargs, result)
             stream = streams.current_key(device_index)
@@ -82,26 +88,59 @@ def modes(machine: Machine) -> tuple[TimedOperations, TimedWaits]:
     return TimedOperations(machine), TimedWaits(machine)
 
 
-def _as_one_kernel(work_of: Callable[..., Work], compute: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a handler for a function that is one kernel on CUDA, and several steps on the CPU."""
+_ONE_KERNEL = "one kernel on CUDA"  # in the metadata of nodes of the autograd graph
+
+
+def _as_one_kernel(
+    works_of: Callable[..., Sequence[Work]],
+    backward: Callable[[Work], Work] = lambda work: work,
+    compute: Callable[..., Any] = lambda mode, *args: mode.run(*args),
+) -> Callable[..., Any]:
+    """Return a handler for a function that CUDA computes at once, and the CPU in several steps.
+
+    `backward` maps the work of a kernel to that of its backward pass.
+    """
 
     def handle(mode, func, args, kwargs):
         clock, device_index = mode.machine.clock, index_of(args[0])
         if device_index < 0 or clock.is_suppressed:
             return func(*args, **kwargs)
+        ends = [getattr(x, "grad_fn", None) for x in tree_leaves([args, kwargs])]
         clock.is_suppressed = True
         try:
             result = compute(mode, func, args, kwargs, device_index)
         finally:
             clock.is_suppressed = False
-        clock.launch([work_of(*args, **kwargs)], device_index, streams.current_key(device_index))
+        works, key = works_of(*args, **kwargs), streams.current_key(device_index)
+        clock.launch(works, device_index, key)
+        backward_works, passes = [backward(work) for work in works], set()
+
+        def launch_backward(_gradients: Any) -> None:
+            if (current := torch._C._current_graph_task_id()) not in passes:
+                passes.add(current)
+                clock.launch(backward_works, device_index, key, in_backward=True)
+
+        nodes = [getattr(x, "grad_fn", None) for x in tree_leaves(result) if works]
+        for node in filter(None, nodes):
+            node.register_prehook(launch_backward)
+        while nodes:
+            node = nodes.pop()
+            if node and node not in ends and "AccumulateGrad" not in node.name():
+                if _ONE_KERNEL not in node.metadata:
+                    nodes += [following for following, _ in node.next_functions]
+                node.metadata[_ONE_KERNEL] = True
         return result
 
     return handle
 
 
-def _attention_work(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **options):
-    return attention("attention", query, key, value, is_causal)
+def _attention_works(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **options):
+    return [attention("attention", query, key, value, is_causal)]
+
+
+def _attention_backward(work: Work) -> Work:
+    """It computes the scores again, and five products instead of two."""
+    return replace(work, name="attention backward", bytes=2 * work.bytes, flops=2.5 * work.flops)
 
 
 def _attend(mode, func, args, kwargs, device_index: int):
@@ -124,19 +163,61 @@ def _attend(mode, func, args, kwargs, device_index: int):
     return mode.run(fused, args, kwargs, device_index)
 
 
-def _dropout_work(input, p=0.5, training=True, inplace=False):
+def _multi_head(mode, func, args, kwargs):
+    """Let `F.multi_head_attention_forward` call the handler of attention, as no mode sees it."""
+    attend = F.scaled_dot_product_attention
+
+    def handle(*args: Any, **kwargs: Any) -> torch.Tensor:
+        return _attention_handler(mode, attend, args, kwargs)
+
+    with mock.patch.object(F, "scaled_dot_product_attention", handle):
+        return mode.run(func, args, kwargs, index_of(args[0]))
+
+
+def _dropout_works(input, p=0.5, training=True, inplace=False):
     if not training or not p:
-        return Work("elementwise", 0.0, name="dropout")
-    return Work("elementwise", 2 * nbytes(input) + input.numel(), name="dropout")
+        return []
+    return [Work("elementwise", 2 * nbytes(input) + input.numel(), name="dropout")]
 
 
-def _run(mode, func, args, kwargs, device_index: int):
-    return mode.run(func, args, kwargs, device_index)
+def _norm_works(input, *args, **kwargs):
+    return [Work("reduction", 2 * nbytes(input), name="rms_norm")]
+
+
+def _norm(mode, func, args, kwargs, device_index: int):
+    if mode.machine.computes:
+        return mode.run(func, args, kwargs, device_index)
+    # As much memory as CUDA's: the CPU would keep the result of each step.
+    return mode.run(
+        F.layer_norm, args[:2], {"weight": kwargs.get("weight", (*args, None)[2])}, device_index
+    )
+
+
+def _recurrent_works(input, second, third, *args, **options):
+    """Return the products of layers: those of all inputs at once, and those of each step."""
+    packed = isinstance(second, torch.Tensor) and second.dtype == torch.int64
+    weights = [x for x in (args[0] if packed else third) if x.dim() == 2]
+    rows = math.prod(input.shape[:-1])
+    steps = len(second) if packed else input.shape[1 if args[-1] is True else 0]
+    works = []
+    for of_inputs, of_states in zip(weights[::2], weights[1::2], strict=False):
+        works.append(product("recurrent", (1, rows, *of_inputs.shape), input.dtype))
+        works += steps * [product("recurrent", (1, rows / steps, *of_states.shape), input.dtype)]
+    return works
+
+
+_attention_handler = _as_one_kernel(_attention_works, _attention_backward, _attend)
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     """Return the handlers for functions that are one kernel on CUDA."""
     return {
-        F.scaled_dot_product_attention: _as_one_kernel(_attention_work, _attend),
-        F.dropout: _as_one_kernel(_dropout_work, _run),
+        F.scaled_dot_product_attention: _attention_handler,
+        F.multi_head_attention_forward: _multi_head,
+        F.dropout: _as_one_kernel(_dropout_works),
+        **dict.fromkeys((F.rms_norm, torch.rms_norm), _as_one_kernel(_norm_works, compute=_norm)),
+        **dict.fromkeys(
+            (_VF.lstm, _VF.gru, _VF.rnn_tanh, _VF.rnn_relu),
+            _as_one_kernel(_recurrent_works, lambda work: replace(work, flops=2 * work.flops)),
+        ),
     }

@@ -58,10 +58,7 @@ def scatter(
 
 
 def gather(tensors: Sequence[torch.Tensor], dim: int = 0, destination: Any = None) -> torch.Tensor:
-    """Concatenate tensors from several devices on `destination`.
-
-    -1 is the CPU, and None is the current device.
-    """
+    """Concatenate tensors from several devices on one: -1 is the CPU, None the current device."""
     target = {None: "cuda", -1: "cpu"}.get(destination, destination)
     return torch.cat([tensor.to(target) for tensor in tensors], dim)
 

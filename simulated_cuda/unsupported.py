@@ -76,10 +76,7 @@ def identity_compiler(name: str, stacklevel: int = 2) -> Callable[..., Any]:
 
 
 def wrap_script(script: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `torch.jit.script` to return functions unchanged, except in PyTorch's own code.
-
-    Forward-mode automatic differentiation needs the graphs of PyTorch's decompositions.
-    """
+    """Wrap `torch.jit.script` to return functions unchanged; PyTorch's own need their graphs."""
     unchanged = identity_compiler("torch.jit.script", stacklevel=3)
 
     def script_internal_code(*args: Any, **options: Any) -> Any:

@@ -34,10 +34,7 @@ _MASKS = (torch.bool, torch.uint8)
 
 @dataclass(frozen=True)
 class Wait:
-    """A wait of the CPU: the operation, and the user's file and line (from 1) that called it.
-
-    `reads` is False if the CPU waits for a copy of its own data to the GPU.
-    """
+    """A wait of the CPU, for a result (`reads`) or a copy to the GPU, and its file and line."""
 
     operation: str
     file: str
@@ -72,11 +69,7 @@ def user_line() -> tuple[str, int]:
 
 
 def _on_gpu(tensor: Tensor, guess: bool = True) -> bool:
-    """Return whether a tensor is on a GPU.
-
-    With `guess`, a tensor that has no device yet, such as an intermediate result, is on the device
-    of the enclosing operation.
-    """
+    """Return whether a tensor is on a GPU; with `guess`, it may have no device yet."""
     if not tensor.is_cpu:
         return not tensor.is_meta
     if not hasattr(torch.UntypedStorage, "device_tag"):

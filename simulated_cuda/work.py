@@ -30,7 +30,7 @@ class Work:
             or "_backward" after these three; "attention" or "optimizer".
         bytes: bytes of device memory that it reads and writes.
         flops: floating-point operations of products, convolutions and attention; 0 for others.
-        precision: "fp32", "tf32", "fp16" or "bf16"; "fp64" and integers count as "fp32".
+        precision: "fp64", "fp32", "tf32", "fp16" or "bf16"; integers count as "fp32".
         dims: batch, m, n, k: a batch of products of m x k and k x n. A convolution is counted as
             the product that computes it.
         name: such as "addmm".
@@ -53,7 +53,9 @@ _FREE, _FILLS, _REDUCTIONS, _GATHERS, _SCATTERS = (
     frozenset(_OPERATIONS[key]) for key in ("free", "fills", "reductions", "gathers", "scatters")
 )
 _EXTRA_READS = _OPERATIONS["extra_reads"]
-_PRECISIONS = {torch.float16: "fp16", torch.bfloat16: "bf16"}
+_PRECISIONS = {torch.float16: "fp16", torch.bfloat16: "bf16"} | dict.fromkeys(
+    (torch.float64, torch.complex128), "fp64"
+)
 
 
 def works_of(name: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> list[Work]:
@@ -135,15 +137,6 @@ def _matmul(name: str, args: Sequence[Any], result: Tensor) -> list[Work]:
     m = math.prod(first.shape[:-1]) // batch
     dims = (batch, m, second.shape[-1], first.shape[-1])
     return [product(name, dims, result.dtype)]
-
-
-def _lstm(name: str, args: Sequence[Any], result: Any) -> list[Work]:
-    """Return the products of a layer: those of all inputs at once, and those of each step."""
-    data, inputs, states = args[:3]
-    rows, steps = math.prod(data.shape[:-1]), data.shape[0]
-    works = [product(name, (1, rows, *inputs.shape), data.dtype)]
-    works += steps * [product(name, (1, rows / steps, *states.shape), data.dtype)]
-    return works * (2 if "backward" in name else 1)
 
 
 def _convolution(name: str, args: Sequence[Any], result: Any) -> list[Work]:
@@ -253,7 +246,6 @@ _SPECIAL: dict[str, Callable[[str, Sequence[Any], Any], list[Work]]] = {
     **dict.fromkeys(("mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "linear"), _matmul),
     "convolution": _convolution,
     "_convolution": _convolution,
-    **dict.fromkeys(("mkldnn_rnn_layer", "mkldnn_rnn_layer_backward"), _lstm),
     "convolution_overrideable": _convolution,
     "convolution_backward": _convolution_backward,
     **dict.fromkeys([n + b for n in _ATTENTION for b in ("", "_backward")], _attention),

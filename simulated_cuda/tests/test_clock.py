@@ -43,7 +43,7 @@ def test_a_card_of_ones_own_needs_only_its_data_sheet():
         Card("X", "X", "Hopper", (9, 0), 132, 80, 6700, 50, 700, 63, {"tf32": 495})
     card = Card("X", "NVIDIA X", "Hopper", (9, 0), 132, 80, 6700, 50, 700, 63, {"fp32": 67})
     work = Work("elementwise", 1e9)
-    assert 0.5 < kernel_seconds(work, card) / kernel_seconds(work, find_card("H100")) < 0.6
+    assert 0.5 < kernel_seconds(work, card) / kernel_seconds(work, find_card("H100")) < 0.65
 
 
 @pytest.fixture
@@ -176,11 +176,14 @@ def test_command_prints_the_cost_of_a_step_and_writes_a_timeline(tmp_path):
     assert 'role="img" aria-label="T4, modelled' in (tmp_path / "trace.svg").read_text()
 
 
-def test_command_stops_after_a_number_of_steps(tmp_path):
-    (tmp_path / "train.py").write_text(PROGRAM)
-    result = run(tmp_path, "--gpu", "T4", "--steps", "3", "train.py")
-    assert result.returncode == 0
-    assert "per step; limited by the CPU" in result.stderr
+@pytest.mark.parametrize("program, status, text", [
+    (PROGRAM, 0, "per step; limited by the CPU"),
+    (PROGRAM.replace("optimizer.step()", "pass").replace("(5)", "(11)"), 1, "no optimizer"),
+])  # fmt: skip
+def test_command_stops_after_a_number_of_steps(tmp_path, program, status, text):
+    (tmp_path / "train.py").write_text(program)
+    result = run(tmp_path, "--gpu", "T4", "--steps", "1", "train.py")
+    assert result.returncode == status and text in result.stderr
 
 
 def test_command_lists_the_known_cards(tmp_path):

@@ -224,3 +224,25 @@ def test_summary_lists_the_most_launches_if_they_are_the_limit():
     assert result.most_expensive(1)[0][0] == "mm"
     first = next(line for line in str(result).splitlines() if line.startswith("  kernels"))
     assert "add: 20 launches" in first
+
+
+@pytest.mark.parametrize("net, name, count", [
+    (nn.GRU(8, 8), "recurrent", 22), (nn.RMSNorm(8), "rms_norm", 2),
+    (nn.TransformerEncoderLayer(8, 2), "attention backward", 1),
+])  # fmt: skip
+def test_what_cuda_computes_at_once_is_not_counted_in_steps(simulation_off, net, name, count):
+    with simulated_cuda.simulated(gpu="T4"):
+        clock = simulated_cuda._installation().machine.clock
+        result = net.cuda()(torch.randn(10, 4, 8).cuda())
+        (result[0] if isinstance(result, tuple) else result).sum().backward()
+    names = [span.name for span in clock.spans if span.work]
+    assert names.count(name) == count and len(names) < 55 and "bmm" not in names
+
+
+def test_float64_is_slow_on_cards_for_graphics():
+    def seconds(dtype, gpu):
+        x = torch.empty(2048, 2048, dtype=dtype)
+        return simulated_cuda.estimate(lambda: x @ x, gpu=gpu).seconds
+
+    assert seconds(torch.float64, "T4") > 10 * seconds(torch.float32, "T4")
+    assert seconds(torch.float64, "A100") < 3 * seconds(torch.float32, "A100")

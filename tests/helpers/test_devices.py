@@ -1,7 +1,4 @@
-"""Choosing a device, and the table of tensors and devices.
-
-The outputs of lessons 01 and 03, which nbval compares, have counts of fetches and more tables.
-"""
+"""Choosing a device, and the table of tensors and devices; lessons 01 and 03 show more."""
 
 import pytest
 import torch

@@ -1,7 +1,4 @@
-"""`helpers.launching.torchrun` behaves like the `torchrun` command.
-
-The output of the other programs is compared with lesson 09's stored outputs.
-"""
+"""`helpers.launching.torchrun` behaves like the command; lesson 09 shows its output."""
 
 import os
 import subprocess

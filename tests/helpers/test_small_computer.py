@@ -1,7 +1,4 @@
-"""The small computer: instructions, errors, lanes and tables.
-
-Lesson 00's stored outputs, which nbval compares, have traces, costs, and lanes that diverge.
-"""
+"""The small computer: instructions, errors, lanes and tables; lesson 00 shows traces."""
 
 import numpy as np
 import pytest

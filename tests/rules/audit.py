@@ -1,7 +1,4 @@
-"""Count the cells of a notebook that nbval compares: it passes every cell without stored output.
-
-This module needs nbval, which the `test` extra installs.
-"""
+"""Count the cells of a notebook that nbval (of the extra `test`) compares: those with outputs."""
 
 import re
 
@@ -22,11 +19,7 @@ NOT_COMPARED = (
 
 
 def is_compared(cell: NotebookNode, patterns: list[tuple[str, str]]) -> bool:
-    """Return whether nbval compares an output of this code cell other than images.
-
-    An output that `patterns`, the sanitizer's (regex, replacement) pairs, mask completely does not
-    count.
-    """
+    """Return whether nbval compares an output: no image, and not masked whole by `patterns`."""
     options = dict(find_metadata_tags(cell.metadata))
     options.update(find_comment_markers(cell.source))
     if options.get("skip") or not options.get("check", True) or cell.execution_count is None:

@@ -141,10 +141,7 @@ _ALIGNED = re.compile(r"\{[^{}]+:[<>^]?[1-9]\d*[,.sd}]")
 
 
 def test_translate_is_not_called_with_computed_texts():
-    """A computed text, such as a sum, would never be translated; an f-string has a pattern.
-
-    Columns of text have headers in English: `helpers.tables.Table` has translated ones.
-    """
+    """A computed text would never be translated; columns of text need `helpers.tables.Table`."""
     helpers, computed_texts = Path(__file__).parents[3] / "helpers", []
     for module in sorted(helpers.rglob("*.py")):
         code = module.read_text(encoding="utf-8")

@@ -1,7 +1,4 @@
-"""Every recorded CUDA error is explained: with the right variable and a working fix, or advice.
-
-The cases run on the GPU if there is one, and otherwise on the simulated CUDA device.
-"""
+"""Every recorded CUDA error is explained on the device at hand: the variable, and a fix."""
 
 import pytest
 import torch

@@ -14,10 +14,7 @@ answers = Answers(lab_00.exercise_5)
 
 
 def is_busy(warps, latency, others):
-    """Return whether the control unit starts an instruction in each of many later cycles.
-
-    It serves one warp until it waits, and then the one that has waited longest.
-    """
+    """Return whether the control unit starts an instruction in each of many later cycles."""
     ready, left, running = [0] * warps, [others] * warps, 0
     for cycle in range(40 * (latency + others)):
         if ready[running] > cycle:
