@@ -395,9 +395,10 @@ show(
 #
 # <details><summary>Answer</summary>
 #
-# With 4 images, launches: each kernel takes less time than the 58 µs that the CPU needs to launch
-# it. (A newer one needed 32 µs.) With 4,096, arithmetic limits the convolution and the linear
-# layer, and memory limits the other two, which do a few operations per number.
+# With 4 images, launches: each kernel takes less time than the CPU needs to launch it, which is
+# modelled as 58 µs (fitted to published measurements with CPUs of 2018; newer ones need less). With
+# 4,096, arithmetic limits the convolution and the linear layer, and memory limits the other two,
+# which do a few operations per number.
 #
 # </details>
 
@@ -434,7 +435,8 @@ def modelled_step(width, batch_size, gpu):
     net = ScaledClassicNet(width)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9)
     batch = torch.zeros(batch_size, 3, 32, 32), torch.zeros(batch_size, dtype=torch.int64)
-    return simulated_cuda.estimate(classic_step, net, optimizer, *batch, gpu=gpu)
+    # The same CPU for both GPUs: the one next to an A100 in NVIDIA's measurements.
+    return simulated_cuda.estimate(classic_step, net, optimizer, *batch, gpu=gpu, launch_us=32)
 
 
 costs = {
@@ -454,7 +456,7 @@ show(
         times,
         "time of a training step [ms]",
         title="With little work, a faster GPU does not help: the CPU launches at the same speed",
-        source="modelled with simulated_cuda.estimate, 58 µs per launch",
+        source="modelled with simulated_cuda.estimate, 32 µs per launch",
         text="{:,.1f}".format,
     ),
     alt="Modelled time of a training step on a T4 and an H100 for four settings: equal with "
@@ -466,7 +468,10 @@ show(
 # On your own GPU, the same question has the same answers. Time your loop, and then feed the same
 # batch, already on the GPU, in every step: if that is faster, the input pipeline is the limit. Then
 # time the step at two batch sizes: if the times are equal, launches are the limit, or waits. If
-# not, compare the MFU with the table.
+# not, compare the MFU with the table. Without a GPU, `python -m simulated_cuda --gpu T4 --steps 4
+# train.py` models a program's limit, waits and memory, but not the loading of images.
+#
+# NumPy's numbers are float64, which a T4 computes 32 times as slowly as float32: convert them.
 #
 # ## Where a step's time goes (8 minutes)
 #
@@ -628,7 +633,8 @@ def prefetch(batches):
         torch.cuda.current_stream().wait_stream(copies)  # the GPU waits, not the CPU
         following.record_stream(torch.cuda.current_stream())  # keep the memory until it is used
         ready = following
-    yield ready
+    if ready is not None:
+        yield ready
 
 
 def one_queue(batches):

@@ -562,7 +562,7 @@ print(f"per step: {waits} waits, {launches} kernels, {1e3 * step:.1f} ms, modell
 print(f"of these, the CPU launches for {1e3 * launching:.1f} ms")
 
 # %% [markdown]
-# No step waits, and launching takes less time than the step, even at 58 µs per operation: the GPU
+# No step waits, and launching takes less time than the step, even at 32 µs per operation: the GPU
 # is the limit. And airbench? Here is its own file under the same clock, also without compilation:
 
 # %%

@@ -750,12 +750,12 @@ with torch.no_grad():
 
 # %% [markdown]
 # Published figures, not measured here. `torch.compile`: over 163 models, training on an A100 was on
-# average 21% faster in fp32 and 51% faster with mixed precision
-# ([PyTorch 2.0](https://pytorch.org/get-started/pytorch-2.0/), 2023). CUDA graphs: in runs for the
-# benchmark MLPerf, Mask R-CNN was 1.7 times as fast, and BERT 1.12 times as fast
-# ([PyTorch blog](https://pytorch.org/blog/accelerating-pytorch-with-cuda-graphs/), 2021). A
-# language model on 8 H100s ([torchtitan](https://github.com/pytorch/torchtitan/blob/main/docs/performance.md),
-# Llama 3.1 8B, published):
+# average 21% faster in fp32 and 51% faster with mixed precision ([PyTorch
+# 2.0](https://pytorch.org/get-started/pytorch-2.0/), 2023). CUDA graphs: in runs on many GPUs for
+# the benchmark MLPerf, Mask R-CNN was 1.7 times as fast, and BERT 1.12 times as fast ([PyTorch
+# blog](https://pytorch.org/blog/accelerating-pytorch-with-cuda-graphs/), 2021). A language model on
+# 8 H100s ([torchtitan](https://github.com/pytorch/torchtitan/blob/main/docs/performance.md), Llama
+# 3.1 8B, published):
 #
 # | training with FSDP | tokens per second and GPU |
 # |---|---|

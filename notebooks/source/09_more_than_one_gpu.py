@@ -486,7 +486,7 @@ torchrun("--nproc-per-node 1", programs / "all_reduce.py", nodes=2)
 #
 # | tool | what it shows |
 # |---|---|
-# | `py-spy dump --pid PID` | the line at which a process waits, without stopping it |
+# | `py-spy dump --pid PID` | the line at which a process waits; it pauses for a moment |
 # | `TORCH_NCCL_DUMP_ON_TIMEOUT=1`, then `torchfrtrace` | the collective that a rank missed |
 # | `nvidia-smi` | in a hang, 100% utilization: NCCL's kernels poll until the others arrive |
 # | `NCCL_DEBUG=INFO` | which network NCCL uses |
@@ -774,7 +774,7 @@ show(
     plot_groups(
         mfu,
         "MFU [%]",
-        title="The plan is right within a factor of 1.4",
+        title="Five of six plans are right within 7%",
         source="modelled with simulated_cuda.estimate; published: see the credits",
         text="{:.0f}".format,
     ),
@@ -784,10 +784,9 @@ show(
 
 # %% [markdown]
 # The clock is fitted to large products and attention of the A100 and the H100, on MosaicML's runs.
-# The plan is 13% too high for GPT-NeoX: it leaves out the optimizer, and communication where it
-# does not overlap. It is 3 to 4% too low for Llama 8B and 70B, 11% for OLMo, and 25% for 405B:
-# there, each GPU computes the whole RMSNorms, in many kernels, a fifth of the modelled time. Use it
-# to compare layouts; before you rent 16,384 GPUs, measure on 16.
+# Five plans are right within 7%. That of GPT-NeoX is 32% too high: its software of early 2022 had
+# no fused attention, and the plan leaves out the optimizer, and communication where it does not
+# overlap. Use it to compare layouts; before you rent 16,384 GPUs, measure on 16.
 #
 # ## Summary
 #
