@@ -87,7 +87,7 @@ def plot_ablation(record: Record) -> Figure:
     axis.minorticks_off()
     axis.set_xlim(1.4 * min(min(v) for v in changes.values()) - 1, 6)
     axis.set_xlabel("change of test accuracy [percentage points]; dot: a run, diamond: median")
-    axis.legend(fontsize=8, loc="lower left")
+    figure.legend(frameon=False, fontsize=8, loc="outside lower center")
     runs, largest = min(map(len, changes.values())), techniques[0]
     loss = -medians[largest]
     title = f"Largest drop: without {largest}, {loss:.1f} points ({runs} runs per technique)"

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager, get_font
+from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter, FixedLocator
 from PIL import Image
@@ -104,7 +105,8 @@ def annotate(
 ) -> None:
     """Write `text` to the right of and above the point (x, y), at a distance given in points."""
     options = {"textcoords": "offset points", "va": "center", "fontsize": 8} | options
-    axis.annotate(text, (x, y), (right, up), **options)
+    outline = [withStroke(linewidth=2, foreground="white")]  # where a line crosses the text
+    axis.annotate(text, (x, y), (right, up), path_effects=outline, **options)
 
 
 def show(figure: Figure | Sequence[Figure], alt: str, **values: Any) -> None:

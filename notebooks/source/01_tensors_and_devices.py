@@ -676,9 +676,9 @@ on_gpu, pinned
 #
 # When you write `y = x @ x` on the GPU, the CPU only puts the work into a queue and continues with
 # the next line. This is a **kernel launch**: a *kernel* is a program on the GPU, and by default the
-# GPU executes the launched kernels one after another. `y` exists immediately, with a shape, a
-# type, and a device; its numbers come later. When Python needs a *number*, the CPU must wait for
-# the GPU, and in some other cases. This is called **synchronization**, and many lines hide it.
+# GPU executes the launched kernels one after another. `y` exists immediately, with a shape, a type,
+# and a device; its numbers come later. The CPU must wait for the GPU when Python needs a *number*,
+# and in some other cases. This is called **synchronization**, and many lines hide it.
 #
 # `count_fetches` runs a function and counts how many times the CPU waits for the GPU in it.
 #

@@ -714,7 +714,7 @@ checkpoint["epoch"], where(optimizer).devices()
 # ## Summary
 #
 # - `net.to(device)`, `net.cuda()` and `net.cpu()` replace the data inside the network, and keep its
-#   parameter objects. For a tensor, `.to` returns another tensor: assign the result.
+#   parameter objects. For a tensor, `.to` may return another tensor: assign the result.
 # - Parameters, gradients and registered buffers move. Tensors in plain attributes, layers in Python
 #   lists and the optimizer's state stay behind.
 # - The data and the network must be on the same device.
