@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import FunctionType
 from typing import Any
-from unittest import mock
 
 import torch
 from torch import _VF
@@ -102,7 +102,8 @@ def _as_one_kernel(
     """
 
     def handle(mode, func, args, kwargs):
-        clock, device_index = mode.machine.clock, index_of(args[0])
+        first = args[0] if args else kwargs.get("input", kwargs.get("query"))
+        clock, device_index = mode.machine.clock, index_of(first)
         if device_index < 0 or clock.is_suppressed:
             return func(*args, **kwargs)
         ends = [getattr(x, "grad_fn", None) for x in tree_leaves([args, kwargs])]
@@ -150,7 +151,7 @@ def _attend(mode, func, args, kwargs, device_index: int):
     # The operation that the CPU chooses depends on the arguments; its own fused one always has a
     # fused backward pass, as CUDA's have.
     def fused(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, **gqa):
-        if key.shape[-3] != query.shape[-3]:
+        if key.shape[-3:-2] != query.shape[-3:-2]:
             repeat = query.shape[-3] // key.shape[-3]
             key, value = (x.repeat_interleave(repeat, -3) for x in (key, value))
         flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
@@ -165,13 +166,13 @@ def _attend(mode, func, args, kwargs, device_index: int):
 
 def _multi_head(mode, func, args, kwargs):
     """Let `F.multi_head_attention_forward` call the handler of attention, as no mode sees it."""
-    attend = F.scaled_dot_product_attention
 
-    def handle(*args: Any, **kwargs: Any) -> torch.Tensor:
-        return _attention_handler(mode, attend, args, kwargs)
+    def attend(*args: Any, **kwargs: Any) -> torch.Tensor:
+        return _attention_handler(mode, F.scaled_dot_product_attention, args, kwargs)
 
-    with mock.patch.object(F, "scaled_dot_product_attention", handle):
-        return mode.run(func, args, kwargs, index_of(args[0]))
+    names = func.__globals__ | {"scaled_dot_product_attention": attend}
+    function = FunctionType(func.__code__, names, argdefs=func.__defaults__)
+    return mode.run(function, args, kwargs, index_of(args[0]))
 
 
 def _dropout_works(input, p=0.5, training=True, inplace=False):
@@ -185,12 +186,11 @@ def _norm_works(input, *args, **kwargs):
 
 
 def _norm(mode, func, args, kwargs, device_index: int):
-    if mode.machine.computes:
-        return mode.run(func, args, kwargs, device_index)
-    # As much memory as CUDA's: the CPU would keep the result of each step.
-    return mode.run(
-        F.layer_norm, args[:2], {"weight": kwargs.get("weight", (*args, None)[2])}, device_index
-    )
+    # It needs as much memory as CUDA's; the CPU's RMSNorm would keep the result of each step.
+    def norm(input, normalized_shape, weight=None, eps=None):
+        return F.layer_norm(input, normalized_shape, weight)
+
+    return mode.run(func if mode.machine.computes else norm, args, kwargs, device_index)
 
 
 def _recurrent_works(input, second, third, *args, **options):
