@@ -855,7 +855,6 @@ f"This CPU: {bandwidth:.0f} GB/s, and products at {peak:.0f} GFLOP/s"
 #
 # Why does the GPU win the race?
 #
-# - Python executes many instructions for each multiplication; torch uses the CPU's lanes.
 # - Lanes under one control unit divide the time by their number, if they take the same path and
 #   memory is fast enough. A T4 has 160 control units with 16 lanes each, and many more threads:
 #   while one warp waits for memory, another computes.
