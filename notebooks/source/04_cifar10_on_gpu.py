@@ -586,10 +586,10 @@ show(
 # %% [markdown]
 # ## A faster loader (8 minutes)
 #
-# The classic loader handles every image separately: to PIL, to a tensor, normalize, stack, and send
-# from one process to another. But all training images fit on the device. So put them there once, as
-# bytes, and let a batch be some rows of that tensor. This is how `ResidentLoader` makes the batches
-# of an epoch; `self.sampler` gives the shuffled order:
+# The classic loader handles every image separately: to PIL, to a tensor, normalize, stack, and copy
+# to the device. But all training images fit on the device. So put them there once, as bytes, and
+# let a batch be some rows of that tensor. This is how `ResidentLoader` makes the batches of an
+# epoch; `self.sampler` gives the shuffled order:
 
 # %%
 Markdown(f"```python\n{inspect.getsource(ResidentLoader.__iter__)}```")
