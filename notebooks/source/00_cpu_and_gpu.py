@@ -159,9 +159,9 @@ show_drawing("computer")
 # The instructions that a processor understands are its **instruction set**: data movement,
 # arithmetic, logic, control flow, and input/output. A *value* is a number or a register, and an
 # *address* is a name in memory or `name[register]`. Only arithmetic and logic instructions set the
-# flags, each of them anew. The last two rows are special: our computer has them only if you ask for
-# them with `special=`. Different designs can share an instruction set: Intel's Pentium and AMD's
-# Athlon ran the same x86 programs with different circuits, at different speeds.
+# flags, and each sets them again. The last two rows are special: our computer has them only if you
+# ask for them with `special=`. Different designs can share an instruction set: Intel's Pentium and
+# AMD's Athlon ran the same x86 programs with different circuits, at different speeds.
 #
 # A **cycle** is one tick of the processor's clock. In this model, memory and output take four
 # cycles, and everything else takes one.

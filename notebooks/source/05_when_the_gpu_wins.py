@@ -435,7 +435,6 @@ def modelled_step(width, batch_size, gpu):
     net = ScaledClassicNet(width)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9)
     batch = torch.zeros(batch_size, 3, 32, 32), torch.zeros(batch_size, dtype=torch.int64)
-    # The same CPU for both GPUs: the one next to an A100 in NVIDIA's measurements.
     return simulated_cuda.estimate(classic_step, net, optimizer, *batch, gpu=gpu, launch_us=32)
 
 

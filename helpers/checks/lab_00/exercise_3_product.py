@@ -42,7 +42,7 @@ costs = {"work-not-shared": lambda f: (c := run(f).cost.cycles) > f.case.limit a
 hints = """
 stops-early: X is {m} x {k}, and W is {k} x {n}. On {lanes} lanes, the program stops: {error}.
     -> Does X have the row of every lane, and W its column? What does a lane without a cell do?
-    Arithmetic and logic set the flags anew: is every jump next to the one it tests?
+    Arithmetic and logic set the flags again: is every jump next to the one it tests?
 cells-missing: X is {m} x {k}, and W is {k} x {n}. Some cells of `y` keep their old number: {y}.
     -> Which lane should store such a cell? Does it reach the STORE, and where does it store?
 wrong-order: Your `y` has the right numbers in a wrong order. X is {m} x {k}, and W is {k} x {n}.
