@@ -15,6 +15,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import jieba
 from sphinx.search.zh import SearchChinese
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,6 +45,11 @@ author = f"the authors of {project}"
 language = SPHINX_NAMES.get(LANGUAGE, LANGUAGE)
 # Sphinx 9 calls the stemmer of the Chinese search "ChineseStemmer", but includes the English one.
 SearchChinese.language_name = "English"
+# jieba would divide the words of the course, such as 线程束, and a search would not find them.
+if LANGUAGE == "zh":
+    GLOSSARY = (ROOT / "docs" / "zh" / "glossary.md").read_text(encoding="utf-8")
+    for word in re.findall(r"^\| (\w+)", GLOSSARY, flags=re.MULTILINE):
+        jieba.add_word(word)
 ENGLISH_PAGES = [
     "index.md",
     "README.md",
