@@ -58,11 +58,10 @@ class Card:
     def peak_tflops(self, precision: str) -> float:
         """Return the peak in TFLOP/s; a precision that the card lacks runs as fp32."""
         if precision == "fp64":
-            # CUDA programming guide, throughput of instructions; A100 and H100: with tensor cores.
-            ratio = {(6, 0): 2, (7, 0): 2, (8, 0): 1, (9, 0): 1, (10, 0): 2}.get(
-                self.capability, 32 if self.capability < (8, 0) else 64
-            )
-            return self.tflops["fp32"] / ratio
+            # CUDA programming guide, throughput of instructions; A100, H100: with tensor cores.
+            other = 32 if self.capability < (8, 0) else 64
+            ratios = {(6, 0): 2, (7, 0): 2, (8, 0): 1, (9, 0): 1, (10, 0): 2}
+            return self.tflops["fp32"] / ratios.get(self.capability, other)
         return self.tflops.get(precision, self.tflops["fp32"])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from types import FunctionType
 from typing import Any
@@ -92,13 +92,13 @@ _ONE_KERNEL = "one kernel on CUDA"  # in the metadata of nodes of the autograd g
 
 
 def _as_one_kernel(
-    works_of: Callable[..., Sequence[Work]],
-    backward: Callable[[Work], Work] = lambda work: work,
+    works_of: Callable[..., list[Work]],
+    backward: Callable[[list[Work]], list[Work]] = list,
     compute: Callable[..., Any] = lambda mode, *args: mode.run(*args),
 ) -> Callable[..., Any]:
     """Return a handler for a function that CUDA computes at once, and the CPU in several steps.
 
-    `backward` maps the work of a kernel to that of its backward pass.
+    `backward` maps the works to those of the backward pass.
     """
 
     def handle(mode, func, args, kwargs):
@@ -114,7 +114,7 @@ def _as_one_kernel(
             clock.is_suppressed = False
         works, key = works_of(*args, **kwargs), streams.current_key(device_index)
         clock.launch(works, device_index, key)
-        backward_works, passes = [backward(work) for work in works], set()
+        backward_works, passes = backward(works), set()
 
         def launch_backward(_gradients: Any) -> None:
             if (current := torch._C._current_graph_task_id()) not in passes:
@@ -139,9 +139,10 @@ def _attention_works(query, key, value, attn_mask=None, dropout_p=0.0, is_causal
     return [attention("attention", query, key, value, is_causal)]
 
 
-def _attention_backward(work: Work) -> Work:
+def _attention_backward(works: list[Work]) -> list[Work]:
     """It computes the scores again, and five products instead of two."""
-    return replace(work, name="attention backward", bytes=2 * work.bytes, flops=2.5 * work.flops)
+    name = "attention backward"
+    return [replace(x, name=name, bytes=2 * x.bytes, flops=2.5 * x.flops) for x in works]
 
 
 def _attend(mode, func, args, kwargs, device_index: int):
@@ -218,6 +219,6 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         **dict.fromkeys((F.rms_norm, torch.rms_norm), _as_one_kernel(_norm_works, compute=_norm)),
         **dict.fromkeys(
             (_VF.lstm, _VF.gru, _VF.rnn_tanh, _VF.rnn_relu),
-            _as_one_kernel(_recurrent_works, lambda work: replace(work, flops=2 * work.flops)),
+            _as_one_kernel(_recurrent_works, lambda works: 2 * works),
         ),
     }
