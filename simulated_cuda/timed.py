@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
@@ -18,7 +17,7 @@ from .device_tags import CPU, index_of, tag_of, thread
 from .machine import Machine
 from .mode import EveryAllocation
 from .waits import Waits
-from .work import Work, attention, nbytes, product, works_of
+from .work import Work, attention, attention_backward, nbytes, product, works_of
 
 
 class TimedOperations(EveryAllocation):
@@ -136,13 +135,7 @@ def _as_one_kernel(
 
 
 def _attention_works(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **options):
-    return [attention("attention", query, key, value, is_causal)]
-
-
-def _attention_backward(works: list[Work]) -> list[Work]:
-    """It computes the scores again, and five products instead of two."""
-    name = "attention backward"
-    return [replace(x, name=name, bytes=2 * x.bytes, flops=2.5 * x.flops) for x in works]
+    return [attention(query, key, value, is_causal)]
 
 
 def _attend(mode, func, args, kwargs, device_index: int):
@@ -207,7 +200,9 @@ def _recurrent_works(input, second, third, *args, **options):
     return works
 
 
-_attention_handler = _as_one_kernel(_attention_works, _attention_backward, _attend)
+_attention_handler = _as_one_kernel(
+    _attention_works, lambda works: [*map(attention_backward, works)], _attend
+)
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -193,26 +193,28 @@ def _convolution_backward(name: str, args: Sequence[Any], result: Any) -> list[W
     return works
 
 
-def attention(
-    name: str, query: Tensor, key: Tensor, value: Tensor, causal: bool, backward: bool = False
-) -> Work:
+def attention(query: Tensor, key: Tensor, value: Tensor, causal: bool) -> Work:
     """Return the work of one fused attention kernel, for tensors of shape (..., L, E)."""
     heads = math.prod(query.shape[:-2])
     length, width, keys = query.shape[-2], query.shape[-1], key.shape[-2]
     flops = 2 * heads * length * keys * (width + value.shape[-1]) * (0.5 if causal else 1)
     moved = 2 * nbytes(query) + nbytes(key) + nbytes(value)
-    if backward:  # it computes the scores again, and five products instead of two
-        flops, moved = 2.5 * flops, 2 * moved
     dims = (heads, length, keys, width)
-    return Work("attention", moved, flops, precision_of(query.dtype), dims, name)
+    return Work("attention", moved, flops, precision_of(query.dtype), dims, "attention")
+
+
+def attention_backward(work: Work) -> Work:
+    """Return the work of the gradients: the scores again, and five products instead of two."""
+    name = "attention backward"
+    return replace(work, name=name, bytes=2 * work.bytes, flops=2.5 * work.flops)
 
 
 def _attention(name: str, args: Sequence[Any], result: Any) -> list[Work]:
     backward = "backward" in name
     query, key, value = args[1:4] if backward else args[:3]
     causal = any(x is True for x in args[4:])
-    return [attention("attention backward" if backward else "attention", query, key, value,
-                      causal, backward)]  # fmt: skip
+    work = attention(query, key, value, causal)
+    return [attention_backward(work) if backward else work]
 
 
 # One launch of a multi-tensor kernel handles this many elements (320 blocks of 65,536).
