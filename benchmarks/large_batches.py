@@ -49,5 +49,5 @@ def _accuracy(
     loader = ResidentLoader(*dataset.train, batch, device=device, seed=seed)
     optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9)
     train(net, loader, optimizer, epochs=epochs)
-    test = ResidentLoader(*dataset.test, 500, device=device, shuffle=False)
+    test = ResidentLoader(*dataset.test, 500, device=device)
     return evaluate(net, test).accuracy

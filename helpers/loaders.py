@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor
-from torch.utils.data import Sampler
 
 # Number of images converted at once. On a CPU, a chunk should fit in the caches: the loader is then
 # 3 to 6 times as fast as with 4096. On a GPU, larger chunks need fewer kernel launches; 4096 float
@@ -21,11 +20,11 @@ def normalize(images: Tensor) -> Tensor:
     return images.float().div_(255).sub_(0.5).div_(0.5)
 
 
-class EpochOrder(Sampler[int]):
+class EpochOrder:
     """The order of `count` images in an epoch, determined by the seed and the epoch."""
 
-    def __init__(self, count: int, *, shuffle: bool = True, seed: int = 0) -> None:
-        self.count, self.shuffle, self.seed = count, shuffle, seed
+    def __init__(self, count: int, *, seed: int = 0) -> None:
+        self.count, self.seed = count, seed
         self.epoch = self.skip = 0
 
     def start_at(self, epoch: int, skip: int = 0) -> None:
@@ -34,24 +33,16 @@ class EpochOrder(Sampler[int]):
 
     def indices(self) -> Tensor:
         """Return the int64 indices `(count - skip,)` of the next iteration, on the CPU."""
-        if not self.shuffle:
-            return torch.arange(self.skip, self.count)
         generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
         return torch.randperm(self.count, generator=generator)[self.skip :]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.indices().tolist())
-
-    def __len__(self) -> int:
-        return self.count
 
 
 class ResidentLoader:
     """Yields batches of a dataset that is entirely on `device`, so batches need no transfer.
 
     A batch is float32 images in [-1, 1], `(batch, 3, 32, 32)`, and int64 labels, `(batch,)`; the
-    last batch of an epoch may be smaller. With `shuffle`, each epoch has its own random order,
-    which depends on `seed`. `images` are uint8 `(N, 3, 32, 32)` and stay uint8 on the device, where
+    last batch of an epoch may be smaller. Each epoch has its own random order, which depends on
+    `seed`. `images` are uint8 `(N, 3, 32, 32)` and stay uint8 on the device, where
     50,000 take 154 MB. `labels` are int64 `(N,)`. Other types or numbers raise ValueError.
     """
 
@@ -62,7 +53,6 @@ class ResidentLoader:
         batch_size: int,
         *,
         device: torch.device | str = "cpu",
-        shuffle: bool = True,
         seed: int = 0,
     ) -> None:
         if len(images) != len(labels):
@@ -71,7 +61,7 @@ class ResidentLoader:
             raise ValueError(f"images must be uint8, not {images.dtype}.")
         self.images, self.labels = images.to(device), labels.to(device)
         self.batch_size = batch_size
-        self.sampler = EpochOrder(len(labels), shuffle=shuffle, seed=seed)
+        self.sampler = EpochOrder(len(labels), seed=seed)
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
         order = self.sampler.indices().to(self.labels.device)

@@ -81,7 +81,7 @@ def train(
 
     Args:
         net: maps a batch of images to logits `(N, C)`.
-        loader: has a length and yields (images, labels). The loaders of `helpers.loaders` can
+        loader: has a length and yields (images, labels). A `helpers.loaders.ResidentLoader` can
             resume within an epoch, others only at the start of one.
         epochs: total number of epochs, including those of a resumed checkpoint.
         checkpoint: file to write after every epoch, every 30 seconds, and when interrupted. If
@@ -225,8 +225,7 @@ def defer_interrupt() -> Iterator[threading.Event]:
 def fast_small_batches(device: torch.device, loader: Any) -> Iterator[None]:
     """On a CPU, train batches of up to 4 images on one thread and without oneDNN.
 
-    For such small batches, waking a second thread and preparing a oneDNN convolution cost more than
-    they save, and on a busy machine each step waits for the slower thread.
+    Waking a second thread and preparing a oneDNN convolution cost more than they save there.
     """
     if device.type != "cpu" or (getattr(loader, "batch_size", None) or 5) > 4:
         yield

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from helpers.fast_cifar10.recipes import Settings
+from helpers.fast_cifar10.winograd import SIZES, conv3x3
 
 
 class FastNet(nn.Module):
@@ -24,7 +25,7 @@ class FastNet(nn.Module):
         self.whiten = nn.Conv2d(3, first, kernel, settings.stride, padding=(kernel - 1) // 2)
         self.whiten.weight.requires_grad_(not settings.whiten)
         sizes = (first, *settings.widths)
-        groups = (Group(*pair, activation, settings.dirac) for pair in pairwise(sizes))
+        groups = (Group(*pair, settings) for pair in pairwise(sizes))
         self.groups = nn.Sequential(*groups)
         self.activation = activation
         self.head = nn.Linear(sizes[-1], 10, bias=False)
@@ -43,10 +44,8 @@ class FastNet(nn.Module):
     def forward(self, images: Tensor, first_biases: bool = False) -> Tensor:
         """Return the logits, divided by the width of the last group so that they start small.
 
-        Args:
-            images: normalized as in training.
-            first_biases: whether to train the biases of the whitening layer; if not, their gradient
-                is not computed.
+        `images` are normalized as in training. Without `first_biases`, the gradient of the biases
+        of the whitening layer is not computed.
         """
         whiten = self.whiten
         bias = whiten.bias if first_biases else whiten.bias.detach()
@@ -59,14 +58,15 @@ class FastNet(nn.Module):
 class Group(nn.Module):
     """Convolution, 2x2 max pooling, convolution, with BatchNorm and activation after each."""
 
-    def __init__(self, inputs: int, outputs: int, activation: str, dirac: bool) -> None:
+    def __init__(self, inputs: int, outputs: int, settings: Settings) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(inputs, outputs, 3, padding=1, bias=False)
         self.norm1 = _norm(outputs)
         self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
         self.norm2 = _norm(outputs)
-        self.activation = activation
-        self.dirac = dirac
+        self.activation, self.dirac = settings.activation, settings.dirac
+        # In 16 bits, the sums and differences of Winograd's method lose too much precision.
+        self.winograd = settings.winograd and settings.precision == "float32"
 
     def start_as_identity(self) -> None:
         """With `dirac`, initialize the convolutions as the identity: channel i to channel i.
@@ -80,8 +80,12 @@ class Group(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map `(N, inputs, S, S)` to `(N, outputs, S // 2, S // 2)`."""
         activation = getattr(F, self.activation)
-        x = activation(self.norm1(F.max_pool2d(self.conv1(x), 2)))
-        return activation(self.norm2(self.conv2(x)))
+        x = activation(self.norm1(F.max_pool2d(self._convolve(self.conv1, x), 2)))
+        return activation(self.norm2(self._convolve(self.conv2, x)))
+
+    def _convolve(self, conv: nn.Conv2d, x: Tensor) -> Tensor:
+        is_faster = self.winograd and x.shape[2] in SIZES
+        return conv3x3(x, conv.weight) if is_faster else conv(x)
 
 
 def _norm(channels: int) -> nn.BatchNorm2d:

@@ -33,14 +33,15 @@ class Settings:
     flip: str = "alternating"  # or "random", or "none"
     translate: int = 2  # largest shift in pixels
     label_smoothing: float = 0.2
+    winograd: bool = False  # compute small convolutions with fewer multiplications, on a CPU
     precision: str = "float32"  # or "float16", "bfloat16"
     compiled: bool = False  # by torch.compile
 
 
 GPU = Settings(precision="float16", compiled=True)
 # A CPU does not need large batches. It is compute-bound, so the first layer has stride 2 and the
-# other layers are narrow. benchmarks/accuracy_by_time_limit.py has wider recipes for more time, and
-# says how they were chosen.
+# other layers are narrow. benchmarks/accuracy_by_time_limit.py has a recipe for a whole minute, and
+# says how it was chosen.
 CPU = Settings(
     widths=(32, 64, 128),
     kernel=3,

@@ -16,8 +16,6 @@ from helpers.fast_cifar10.network import FastNet, whitening_filters
 from helpers.fast_cifar10.optimizers import make_optimizers, orthogonalize, set_learning_rates
 from helpers.fast_cifar10.recipes import Settings
 
-THREADS = torch.get_num_threads()  # torch's default
-
 
 @dataclass
 class Run:
@@ -59,18 +57,6 @@ class Trainer:
             self.predict(self.images[: self.batch_size], views=views)
         synchronize(self.device)
         return time.perf_counter() - started
-
-    def choose_threads(self) -> int:
-        """Set torch to one thread or to all, whichever trains faster; return the number."""
-
-        def seconds_with(threads: int) -> float:
-            torch.set_num_threads(threads)
-            self.run(steps=1)
-            return self.run(steps=5).seconds
-
-        if self.device.type == "cpu":
-            torch.set_num_threads(min((1, THREADS), key=seconds_with))
-        return torch.get_num_threads()
 
     def run(
         self,

@@ -19,7 +19,7 @@ def draw_filters(weights: Tensor, spreads: Sequence[float]) -> Figure:
     """
     pixels = 127.5 + 127.5 * weights / weights.abs().amax((1, 2, 3), keepdim=True)
     ratio = max(spreads) / min(spreads)
-    title = f"Patches vary {ratio:.0f} times more along the first filter than the last"
+    title = f"Patches vary {ratio:.0f} times as much along the first filter as the last"
     figure = draw_images(pixels.byte(), [f"{s:.2g}" for s in spreads], title=title, columns=9)
     figure.supxlabel("standard deviation of the patches along each direction")
     return figure

@@ -1,11 +1,11 @@
-"""Figures about speed: repeated timings, curves that cross, parts of a step, loaders."""
+"""Figures about speed: timings, curves that cross, parts of a step, loaders, speed-ups."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import takewhile
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
@@ -15,13 +15,17 @@ from helpers.plots.style import (
     CPU_COLOR,
     GPU_COLOR,
     OTHER_COLORS,
+    annotate,
     new_figure,
     scale_to_sizes,
     stack_bars,
 )
 from helpers.records import Record
+from helpers.speedups import Speedup
 from helpers.timing import Measurement, format_duration
 from helpers.training import History
+
+_TOTALS = ("what helped", "everything")
 
 
 @dataclass(frozen=True)
@@ -42,28 +46,17 @@ def recorded_curve(record: Record, name: str) -> Curve:
 
 
 def crossing(baseline: Curve, other: Curve) -> float | None:
-    """Return the size from which `other` takes less time; None if it is slower at the last size.
-
-    Interpolates linearly on logarithmic scales between the sizes that both curves have. Returns 0
-    if `other` takes less time at every size.
-    """
+    """Return the smallest size from which on `other` takes less time; None if there is none."""
     first = dict(zip(baseline.sizes, baseline.seconds, strict=True))
     second = dict(zip(other.sizes, other.seconds, strict=True))
-    shared = sorted(first.keys() & second.keys())
-    if not shared or second[shared[-1]] >= first[shared[-1]]:
-        return None
-    gaps = [(size, math.log(second[size] / first[size])) for size in shared]
-    for (low, above), (high, below) in reversed(list(pairwise(gaps))):
-        if above >= 0 > below:
-            return low * (high / low) ** (above / (above - below))
-    return 0.0
+    shared = sorted(first.keys() & second.keys(), reverse=True)
+    return min(takewhile(lambda size: second[size] < first[size], shared), default=None)
 
 
 def plot_curves(curves: Sequence[Curve], size_label: str, *, unit: str = "") -> Figure:
     """Draw seconds per image against a size for each curve, and mark where the GPU becomes faster.
 
-    The first curves of the CPU and of a GPU, if any, are compared. `unit` is the word before a size
-    in the title: "batch", "width".
+    `unit` is the word before a size in the title: "batch", "width".
     """
     figure, axis = new_figure(height=3.8)
     for curve in curves:
@@ -79,13 +72,11 @@ def plot_curves(curves: Sequence[Curve], size_label: str, *, unit: str = "") -> 
         next((curve for curve in curves if (curve.kind == "cpu") == is_cpu), None)
         for is_cpu in (True, False)
     )
-    where = crossing(cpu, gpu) if cpu and gpu else None
-    if where:
-        axis.axvline(where, color="0.4", linestyle=":")
-        title = f"The GPU is faster from a {unit} of about {where:.0f}"
-    elif cpu and gpu:
+    if cpu and gpu:
         title = "The GPU is not faster at the largest size"
-        title = title if where is None else f"The GPU is faster at every {unit}"
+        if where := crossing(cpu, gpu):
+            axis.axvline(where, color="0.4", linestyle=":")
+            title = f"The GPU is faster from a {unit} of about {where:.0f}"
     else:
         sizes, seconds = curves[0].sizes, curves[0].seconds
         index = min(range(len(sizes)), key=seconds.__getitem__)
@@ -115,8 +106,7 @@ def use_plain_log_scale(axis: Axis, marks: tuple[int, ...] = (1, 2, 5)) -> None:
 def plot_timings(single: float, naive: Sequence[float], proper: Measurement) -> Figure:
     """Draw single timings of a call next to the `proper` result of `helpers.timing.measure`.
 
-    `single` are the seconds of the first call, without warm-up; `naive` are those of the following
-    calls, measured without synchronizing the device.
+    `single` are the seconds of the first call, `naive` those of later ones, without synchronizing.
     """
     figure, axis = new_figure(height=3.2)
     green, _, pink, black, _ = OTHER_COLORS
@@ -165,10 +155,7 @@ def plot_step_parts(parts: Mapping[str, Mapping[str, float]]) -> Figure:
 
 
 def plot_loss_against_time(histories: Mapping[str, History]) -> Figure:
-    """Draw the training loss against the time spent, one curve per training run.
-
-    A final loss is the mean of the last tenth of a curve.
-    """
+    """Draw the training loss against the time; a final loss is the mean of a curve's last tenth."""
     figure, axis = new_figure(height=3.8)
     final_losses = []
     for (name, history), color in zip(histories.items(), OTHER_COLORS[2:], strict=False):
@@ -250,6 +237,55 @@ def plot_panels(
     figure.suptitle(title, fontsize=11)
     figure.supxlabel(source, fontsize=8)
     return figure
+
+
+def plot_speedups(
+    cumulative: Sequence[Speedup], alone: Sequence[Speedup] = (), *, where: str = ""
+) -> Figure:
+    """Draw the speed-up of each change on top of those that helped, and alone if measured.
+
+    `cumulative` is the result of `SpeedupStudy.measure_cumulative`, whose last two are relative to
+    the classic script, and `alone` that of `measure_each`. `where` is the title's second line.
+    """
+    panels = {"each change on top of those that helped": cumulative}
+    if alone:
+        panels = {"each change alone, on the classic script": alone} | panels
+    height = 0.36 * len(cumulative) + 1.6
+    figure, _ = new_figure(1, len(panels), width=9.5 if alone else 7.0, height=height)
+    for axis, (title, speedups) in zip(figure.axes, panels.items(), strict=True):
+        _draw_panel(axis, speedups, title)
+    helpful = sum(speedup.helps for speedup in cumulative[:-2])
+    total = sum(not speedup.note for speedup in cumulative[:-2])
+    top = cumulative[-2].ratio
+    title = (
+        f"Changes that help: {helpful} of {total}; training with them is {top:.1f} times as fast"
+    )
+    figure.suptitle(title + (f"\n{where}" if where else ""), fontsize=11)
+    return figure
+
+
+def _draw_panel(axis: Axes, speedups: Sequence[Speedup], title: str) -> None:
+    for row, speedup in enumerate(speedups):
+        ratio, low, high = speedup.ratio, speedup.low, speedup.high
+        color = OTHER_COLORS[0 if speedup.name in _TOTALS else 1]
+        if not (speedup.differs and ratio > 1):
+            color = "#B0B0B0"
+        axis.barh(row, ratio - 1, left=1, color=color, height=0.65)
+        if not speedup.note:
+            error = [[ratio - low], [high - ratio]]
+            axis.errorbar(ratio, row, xerr=error, color="black", capsize=2, linewidth=1)
+        annotate(axis, speedup.summary, max(ratio, high, 1.0), row, 5)
+    names = [f"{s.name}, against classic" if s.name in _TOTALS else s.name for s in speedups]
+    axis.set_yticks(range(len(speedups)), names, fontsize=8)
+    axis.invert_yaxis()
+    axis.axvline(1, color="black", linewidth=0.8)
+    use_plain_log_scale(axis.xaxis)
+    low = min(0.8, *(speedup.low for speedup in speedups))
+    high = max(speedup.high for speedup in speedups)
+    axis.set_xlim(low * 0.9, high * (high / low) ** 0.45)
+    axis.grid(axis="y", visible=False)
+    axis.set_xlabel("speed-up (gray: no gain)", fontsize=8)
+    axis.set_title(title, fontsize=9)
 
 
 def _format_rate(value: float) -> str:

@@ -50,13 +50,8 @@ def new_figure(rows: int = 1, columns: int = 1, *, width: float = 7.0, height: f
     """
     plt.rcParams["font.family"] = ["sans-serif", *_fonts(current_language())]
     with plt.rc_context({"axes.prop_cycle": plt.cycler(color=OTHER_COLORS)}):
-        figure, axes = plt.subplots(
-            rows,
-            columns,
-            figsize=(width, height),
-            layout="constrained",
-            squeeze=rows * columns == 1,
-        )
+        size = {"figsize": (width, height), "layout": "constrained"}
+        figure, axes = plt.subplots(rows, columns, squeeze=rows * columns == 1, **size)
     for axis in figure.axes:
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(alpha=0.3)

@@ -200,9 +200,9 @@ check.exercise_2(moves)
 # %% [markdown]
 # ## Exercise 3: the error is not where the mistake is (3 points)
 #
-# This program subtracts from each batch's scores the mean of all batches so far, and returns the
-# classes with the highest scores. It works for a network on the CPU. With a network on a GPU, it
-# fails, and the line that fails is not the one that is wrong. Call
+# This program subtracts from each batch's scores the mean of all batches up to this one, and
+# returns the classes with the highest scores. It works for a network on the CPU. With a network on
+# a GPU, it fails, and the line that fails is not the one that is wrong. Call
 # `run(torch.nn.Linear(4, 3).to(device), [torch.rand(2, 4)])` in a new cell, and find the cause as
 # the lesson does.
 #

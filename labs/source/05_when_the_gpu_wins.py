@@ -10,7 +10,7 @@
 #     objectives:
 #       - time work that continues after the call has returned
 #       - measure each part of a training step separately
-#       - make an input pipeline several times faster, and measure that it is
+#       - make an input pipeline several times faster, and confirm it by measuring
 #     prerequisites:
 #       - "no GPU and no dataset: without a GPU, the checks use a device that works in the
 #         background as a GPU does"

@@ -40,7 +40,7 @@ import triton
 from triton import language as tl
 
 # %% [markdown]
-# A GPU's compiler is stricter than the interpreter: a variable that changes in a loop keeps its
+# A GPU's compiler is stricter than the interpreter: a variable that changes in a loop must keep its
 # shape, so a block of sums starts with `tl.zeros`, and a number from outside a kernel is a
 # parameter of it. In the interpreter, `print` shows a block.
 #

@@ -646,7 +646,7 @@ else:
 #
 # | copy with `non_blocking=True` | what happens |
 # |---|---|
-# | pinned CPU memory to GPU | `.to` returns at once; the copy overlaps Python, not other kernels |
+# | pinned CPU memory to GPU | `.to` returns at once; the copy overlaps Python, but no kernels |
 # | pageable CPU memory to GPU | `.to` may wait for earlier work, and until the data is read |
 # | GPU to CPU | `.to` may return before the numbers have arrived |
 #

@@ -144,7 +144,7 @@ train(FixedTagger(), words, tags).device, FixedTagger()(words).device
 # %% [markdown]
 # ## One error, word by word (8 minutes)
 #
-# From here on, a `with` block prints the message alone. You can skip the next cell.
+# From here on, a `with` block prints the message alone. Run the next cell; you can skip reading it.
 
 
 # %%
@@ -543,8 +543,8 @@ for name, mistake in mistakes.items():
 # - `invalid device ordinal`: there is no GPU with this number.
 # - `Attempting to deserialize object on a CUDA device`: pass `map_location`, as in [lesson
 #   03](03_moving_a_network.ipynb).
-# - An error in `optimizer.step()`: the network moved after the first step of the optimizer ([lesson
-#   03](03_moving_a_network.ipynb)).
+# - An error in `optimizer.step()`: the network was moved after the first step of the optimizer
+#   ([lesson 03](03_moving_a_network.ipynb)).
 # - `'lengths' argument should be a 1D CPU int64 tensor`: `pack_padded_sequence` needs
 #   `lengths.cpu()`, although the sequences are on the GPU.
 # - `CUDA out of memory`: use a smaller batch ([lesson 07](07_what_fills_gpu_memory.ipynb)).

@@ -50,7 +50,7 @@ output = Path(output)
 # **Two lines look alike: `net.to(device)` moves a network, and `x.to(device)` leaves `x` where it
 # is. Why? And what stays behind when a network moves, so that its next training step fails?**
 #
-# Without a GPU, `device` is a simulated GPU. Nothing in this lesson is timed.
+# Without a GPU, `device` is a simulated GPU. This lesson measures no times.
 #
 # ## A module has no device (6 minutes)
 #
@@ -619,7 +619,7 @@ torch.save(state, path)
 # <details><summary>Answer</summary>
 #
 # On the device from which they were saved. The file stores the device of each tensor, and
-# `torch.load` copies it back there. On a machine without that device, this is an error.
+# `torch.load` copies the tensor back there. On a machine without that device, this is an error.
 #
 # </details>
 

@@ -67,7 +67,7 @@ from helpers.training import train
 
 # %% tags=["parameters"]
 data: str = "auto"  # images: "auto", "cifar10" (real or an error), "synthetic", or a path
-epochs: int = 2  # passes over the training images, at least 1
+epochs: int = 1  # passes over the training images, at least 1
 batch_size: int = 4  # images per training step, at least 1
 learning_rate: float = 0.001  # step size of SGD, above 0
 train_images: int = 0  # how many images to train on; 0: all 50,000 photographs, or 4,000 synthetic
@@ -262,7 +262,7 @@ f"loss of guessing: {torch.tensor(len(dataset.classes)).log():.3f}"
 #
 # To train on a GPU, three things change.
 #
-# 1. **Name the device**, once, near the top. Later lines say `device`, never `"cuda"`, so the
+# 1. **Choose the device**, once, near the top. Later lines say `device`, never `"cuda"`, so the
 #    program also runs without a GPU. Here `lesson.start` chose it; in a program of your own, write
 #    `device = torch.device("cuda" if torch.cuda.is_available() else "cpu")`.
 # 2. **Move the network**: `net.to(device)`. Create the optimizer *after* the move, for the reason
@@ -709,8 +709,8 @@ f"weights that differ: {(in_one_part != in_two_parts).sum()} of {in_one_part.num
 #
 # <details><summary>Answer</summary>
 #
-# `set_up_device` names the device, `Training.__init__` moves the network (`Net().to(device)`), and
-# `train_epoch` moves each batch (`images.to(self.device, ...)` and the labels).
+# `set_up_device` chooses the device, `Training.__init__` moves the network (`Net().to(device)`),
+# and `train_epoch` moves each batch (`images.to(self.device, ...)` and the labels).
 #
 # </details>
 
@@ -732,7 +732,7 @@ lesson.report(
 # %% [markdown]
 # ## Summary
 #
-# - Three edits put training on a GPU: name the device, move the network, move each batch.
+# - Three edits put training on a GPU: choose the device, move the network, move each batch.
 # - Create the optimizer after moving the network.
 # - Save the `state_dict`, load it with `map_location`, and move the new network.
 # - Evaluate on the device, and count in a way that does not depend on the batch size.
@@ -740,8 +740,7 @@ lesson.report(
 #   launches and for data.
 # - A resumable checkpoint also has the optimizer, the position and the random state.
 #
-# **To try:** set `batch_size = 64` and `epochs = 1`, and run again. Then set
-# `learning_rate = 0.016` too (each run takes the time of this lesson's training again). What
+# **To try:** set `batch_size = 64`, and run again. Then set `learning_rate = 0.016` too. What
 # happens to the loss, and why?
 #
 # <details><summary>Answer</summary>

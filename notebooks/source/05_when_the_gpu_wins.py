@@ -53,7 +53,6 @@ from helpers.devices import describe_device
 from helpers.loaders import ResidentLoader, normalize
 from helpers.networks import ClassicNet, ScaledClassicNet
 from helpers.plots import speed as plots
-from helpers.plots.speedups import plot_speedups
 from helpers.plots.style import show
 from helpers.speedups import CLASSIC, Speedup, SpeedupStudy, time_to_accuracy
 from helpers.steps import StepConfig, TrainingStep, classic_loader, cycle, truncate_to_full_batches
@@ -207,7 +206,7 @@ print(timing.compare(same, device, rounds=max(rounds, 9), seconds=seconds))
 # %% [markdown]
 # ## Larger batches (6 minutes)
 #
-# A batch of 4 images keeps few of a GPU's thousands of lanes busy, and needs as many kernel
+# A batch of 4 images is too little work for a GPU's thousands of lanes, and needs as many kernel
 # launches as a batch of 4,096. The next function measures one training step on a batch that is
 # already on the device, and divides by the number of images.
 
@@ -369,8 +368,8 @@ show(
 # %% [markdown]
 # Width 1 and depth 1 are the same network: if their times differ, that is noise. If the time grows
 # less than the arithmetic, the small network left part of the machine idle; if it grows more, the
-# added layers compute less efficiently. Width suits a GPU: one large product instead of a small
-# one. Depth suits it less: each layer adds kernel launches, and waits for the layer before it.
+# added arithmetic is less efficient. Width suits a GPU: one large product instead of a small one.
+# Depth suits it less: each layer adds kernel launches, and waits for the layer before it.
 #
 # ## What limits the GPU? (8 minutes)
 #
@@ -467,8 +466,9 @@ show(
 # On your own GPU, the same question has the same answers. Time your loop, and then feed the same
 # batch, already on the GPU, in every step: if that is faster, the input pipeline is the limit. Then
 # time the step at two batch sizes: if the times are equal, launches are the limit, or waits. If
-# not, compare the MFU with the table. Without a GPU, `python -m simulated_cuda --gpu T4 --steps 4
-# train.py` models a program's limit, waits and memory, but not the loading of images.
+# not, a high MFU means compute, and a low one memory. Without a GPU, `python -m simulated_cuda
+# --gpu T4 --steps 4 train.py` models a program's limit, waits and memory, but not the loading of
+# images.
 #
 # NumPy's numbers are float64, which a T4 computes 32 times as slowly as float32: convert them.
 #
@@ -819,7 +819,7 @@ best  # the configuration with everything that helped
 
 # %% tags=["nbval-ignore-output"]
 show(
-    plot_speedups(changes, where=describe_device(device)),
+    plots.plot_speedups(changes, where=describe_device(device)),
     alt="One bar per change: the speed-up of training with it, on top of the changes that helped "
     "before; gray if it does not help. The last two bars are all changes that helped and "
     "everything at once, compared with the classic script.",
@@ -844,7 +844,7 @@ for kind in ("cuda", "cpu"):
         [Speedup(**each) for each in record.results[n]] for n in ("cumulative", "alone")
     )
     show(
-        plot_speedups(in_turn, alone, where=record.origin),
+        plots.plot_speedups(in_turn, alone, where=record.origin),
         alt="The recorded speed-ups: on the left each change alone on the classic script, on the "
         "right on top of the changes that helped.",
     )

@@ -427,7 +427,6 @@ Markdown(f"```python\n{loop}```")
 # %%
 trainer = Trainer(settings, *dataset.train, device)
 ready = trainer.warm_up()
-trainer.choose_threads()  # on a busy CPU, one thread may be faster than all
 seconds, accuracies = [], []
 
 
@@ -474,7 +473,7 @@ f"test accuracy: ≈ {one_view:.1%} from one view, ≈ {six_views:.1%} from six"
 
 # %%
 other = Trainer(without, *dataset.train, device)
-other.warm_up()  # on as many threads as the run that it is compared with
+other.warm_up()
 other.run(seed)
 without_views = other.accuracy(test_images, test_labels)
 Markdown(
@@ -515,13 +514,14 @@ for record in found:
 #
 # ## A time limit, on a CPU (2 minutes)
 #
-# How much can two CPU cores learn in one minute, and in five?
-# `benchmarks/accuracy_by_time_limit.py` trains for a given wall-clock time, with the course's CPU
-# recipes and with one called *airbench-like*: the GPU recipe with fewer channels, and batches of
-# 1,000 images.
+# How much can two CPU cores learn in one minute? `benchmarks/accuracy_by_time_limit.py` trains for a
+# minute of wall-clock time, with a CPU recipe and with one called *airbench-like*: the GPU recipe
+# with fewer channels, and batches of 1,000 images. The CPU recipe computes its smaller convolutions
+# with Winograd's method, which needs a quarter of the multiplications, and which cuDNN has for GPUs
+# ([Lavin and Gray](https://arxiv.org/abs/1509.09308), 2015).
 #
-# The images that each recipe saw, and its accuracy (medians). A single run is an example, not a
-# result:
+# The images that each recipe saw, and its accuracy (medians of five runs). A single run is an
+# example, not a result:
 
 # %%
 medians = records.latest("accuracy_by_time_limit", "cpu").results["medians"]

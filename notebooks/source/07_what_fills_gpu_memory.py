@@ -328,7 +328,8 @@ print(f"8 sequences, bfloat16: ≈ {activations(net.to(torch.bfloat16), inputs):
 #
 # <details><summary>Answer</summary>
 #
-# Written out, they grow four times: the weights are quadratic in the length. With SDPA they double.
+# Written out, they become four times as many: the weights are quadratic in the length. With SDPA
+# they double.
 #
 # </details>
 
@@ -601,7 +602,7 @@ peaks["autocast"] = peak_of(autocast_step)
 # Linear layers, GELU and attention keep 16-bit numbers. But `LayerNorm` and cross-entropy compute
 # in `float32`: the logits exist in 16 bits, and then three more times in 32 bits. And autocast
 # keeps 16-bit copies of the weights. Where convolutions, `ReLU` and `BatchNorm` follow each other,
-# it keeps nearly half of the bytes.
+# it keeps only about half of the bytes.
 #
 # </details>
 
@@ -651,7 +652,7 @@ for name, peak in peaks.items():
 
 # %% [markdown]
 # Accumulation keeps the gradients of the earlier parts, and checkpointing keeps the inputs of all
-# blocks. Here it saves little, because the logits are the largest part.
+# blocks. Here checkpointing saves little, because the logits are the largest part.
 #
 # | way | costs | same result? |
 # |---|---|---|
@@ -806,9 +807,9 @@ for what, each in bytes_per_parameter.items():
 # - **Divide it among GPUs**: weights, gradients and states in equal shares (FSDP, ZeRO). On 8 GPUs,
 #   112 GB become 14 GB for each: [lesson 09](09_more_than_one_gpu.ipynb).
 # - **Train fewer parameters**: LoRA freezes the weights and trains the product of two thin matrices
-#   beside each: at rank 16, 2 · 16 · 4,096 numbers for a weight of 4,096 x 4,096, 1/128 of them.
-#   The frozen weights take 14 GB in `bfloat16`, and 16 bytes for each trained number are 0.9 GB
-#   more.
+#   beside each: at rank 16, 2 · 16 · 4,096 numbers for a weight of 4,096 x 4,096, 1/128 as many as
+#   it has. The frozen weights take 14 GB in `bfloat16`, and 16 bytes for each trained number are
+#   0.9 GB more.
 # - **Smaller states**: 8-bit optimizers need about 2 bytes instead of 8.
 
 # %% [markdown]

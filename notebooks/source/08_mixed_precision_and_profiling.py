@@ -188,9 +188,9 @@ torch.backends.cuda.matmul.fp32_precision, torch.backends.cudnn.conv.fp32_precis
 #
 # ## What the hardware can do (4 minutes)
 #
-# Fewer bits mean fewer bytes to move, and tensor cores multiply them faster. These are the peak
-# values that NVIDIA publishes, without sparsity (which skips zeros) and with sums in fp32; nothing
-# here is measured.
+# Fewer bits mean fewer bytes to move, and tensor cores multiply such numbers faster. These are the
+# peak values that NVIDIA publishes, without sparsity (which skips zeros) and with sums in fp32;
+# nothing here is measured.
 #
 # | peak, TFLOP/s | T4 (2018) | A100 80 GB SXM (2020) | H100 SXM (2022) | RTX 4090 (2022) |
 # |---|---|---|---|---|
@@ -203,7 +203,7 @@ torch.backends.cuda.matmul.fp32_precision, torch.backends.cudnn.conv.fp32_precis
 # Sources: NVIDIA's pages and data sheets of the
 # [T4](https://www.nvidia.com/en-us/data-center/tesla-t4/),
 # [A100](https://www.nvidia.com/en-us/data-center/a100/) and
-# [H100](https://www.nvidia.com/en-us/data-center/h100/) (which quotes the values of its tensor
+# [H100](https://www.nvidia.com/en-us/data-center/h100/) (whose page quotes the values of its tensor
 # cores with sparsity, twice as high), and Appendix A of its [Ada white
 # paper](https://images.nvidia.com/aem-dam/Solutions/geforce/ada/nvidia-ada-gpu-architecture.pdf).
 #
@@ -497,9 +497,9 @@ for event in rows[:10]:
 # %% [markdown]
 # `forward` and `backward` are our names; those that end in `_backward` belong to the backward pass.
 # Some are inner operations: `mkldnn_convolution` is a convolution of oneDNN, a library for CPUs;
-# `clamp_min` is ReLU, and `threshold_backward` its backward pass; `addmm` is a linear layer's
-# product plus bias. With a GPU, this column still shows the CPU's time: it launches kernels
-# (`cudaLaunchKernel`) and waits for them (`cudaStreamSynchronize`).
+# `threshold_backward` is the backward pass of ReLU; `addmm` is a linear layer's product plus bias.
+# With a GPU, this column still shows the CPU's time: it launches kernels (`cudaLaunchKernel`) and
+# waits for them (`cudaStreamSynchronize`).
 # `profiler.key_averages().table(sort_by="self_device_time_total")` lists the kernels by their time
 # on the GPU. In a long run, `profile(schedule=torch.profiler.schedule(wait=20, warmup=2, active=3,
 # repeat=1), with_stack=True)` with `profiler.step()` after each step records three steps with their

@@ -57,7 +57,7 @@ import helpers
 import simulated_cuda
 from helpers import lesson, records
 from helpers.launching import torchrun
-from helpers.plots import parallel as figures
+from helpers.plots.memory import plot_memory_per_gpu
 from helpers.plots.speed import plot_groups, plot_panels
 from helpers.plots.style import show
 
@@ -366,7 +366,7 @@ print(f"largest difference of a weight after 20 steps: ≈ {largest_difference(a
 # | `net.to(device)` | then `ddp = DistributedDataParallel(net)` |
 # | `shuffle=True` | `sampler=DistributedSampler(dataset)`, and `set_epoch` in each epoch |
 # | `print`, `torch.save` | on rank 0 only |
-# | accuracy | all-reduce the counts, then divide |
+# | accuracy | all-reduce both counts, then divide |
 #
 # ## Deadlocks and uneven batches (6 minutes)
 #
@@ -528,7 +528,7 @@ show(
     ),
     alt="Published by Lambda: the training speed of ResNet-50, BERT large and GNMT on 1 to 8 GPUs, "
     "relative to one GPU. ResNet-50 reaches 90% or more of 8 times the speed on every GPU; the two "
-    "language networks do so only on the H100, and 51% to 63% on V100 and A100.",
+    "language networks do so only on the H100, and reach 51% to 63% on V100 and A100.",
 )
 
 # %% [markdown]
@@ -577,7 +577,7 @@ def memory_per_gpu(parameters, n):
 # everything sharded?
 
 # %%
-figures.plot_memory(
+plot_memory_per_gpu(
     memory_per_gpu(7.5e9, 64),
     memory=80,
     title="Computed: sharding makes a model fit that DDP cannot hold",
@@ -786,7 +786,7 @@ show(
 # The clock is fitted to large products and attention of the A100 and the H100, on MosaicML's runs.
 # Five plans are right within 7%. That of GPT-NeoX is 32% too high: its software of early 2022 had
 # no fused attention, and the plan leaves out the optimizer, and communication where it does not
-# overlap. Use it to compare layouts; before you rent 16,384 GPUs, measure on 16.
+# overlap. Use such plans to compare layouts; before you rent 16,384 GPUs, measure on 16.
 #
 # ## Summary
 #

@@ -235,8 +235,8 @@ def bias_gelu(x, bias):
 # <details><summary>Answer</summary>
 #
 # Four kernels: a sum, two products, a sigmoid. They read 5 such tensors (the sum reads one, because
-# the bias is small; the last product reads two) and write 4, in all 9. Necessary are one read and
-# one write.
+# the bias is small; the last product reads two) and write 4, in all 9. One read and one write are
+# necessary.
 #
 # </details>
 #
@@ -420,7 +420,7 @@ plot_accesses(
 )
 
 # %% [markdown]
-# In the interpreter, all loads of a block come before all its stores, so each block adds 1 per
+# In the interpreter, all loads of a block come before all its stores, so each block adds only 1 per
 # digit. On a GPU, not even that is certain: the elements of a larger block belong to several warps,
 # which do not wait for each other here, and both programs run at once. They may read the same old
 # count: then one block's counts are lost, and every run can give another result. `tl.atomic_add`
@@ -698,7 +698,7 @@ def triton_poi_fused_add_mul_sigmoid_0(in_ptr0, in_ptr1, out_ptr0, xnumel, XBLOC
 #   kernel number 0;
 # - `xnumel = 1200`: sizes are written into the code; for another size, it is generated again, or
 #   with a variable size;
-# - `xoffset`, `xindex`, `xmask`: program id, offsets, mask;
+# - `xoffset`, `xindex`, `xmask`: first offset, offsets, mask;
 # - `x2` is the index into `x`, `x0` the column, for the bias;
 # - `tmp0`, `tmp1`: the loads. `evict_last` asks the cache to keep the bias, which every row needs;
 # - `tmp2` to `tmp6`: your four operations, in registers, and a constant;
@@ -720,7 +720,7 @@ generated = launches[0]
 # %% [markdown]
 # ## When not to write a kernel (3 minutes)
 #
-# - The profile does not name it: a kernel with 3% of the time can save 3%.
+# - The profile does not show it near the top: a kernel with 3% of the time can save 3%.
 # - `torch.compile` already writes it: element-wise chains, reductions, and both fused.
 # - A library has it: products and convolutions (cuBLAS, cuDNN), attention
 #   (`F.scaled_dot_product_attention`, FlexAttention).
@@ -734,7 +734,8 @@ generated = launches[0]
 # ## Summary
 #
 # - A program works on one block: program id, offsets, mask, load, compute, store.
-# - Memory and launches set the time of most kernels: count bytes. Fusing removes those in between.
+# - Memory and launches set the time of most kernels: count bytes. Fusing removes those of
+#   intermediate results.
 # - Tiles reuse what they load: operations per byte grow with the tile's side, up to the roofline.
 # - Online softmax corrects its sum when the maximum grows, so rows need not fit.
 # - An access out of bounds, a wrong stride and a race often raise no error: test odd sizes,

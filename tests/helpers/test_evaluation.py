@@ -22,7 +22,7 @@ class PredictionsFromPixels(nn.Linear):
 def loader_for(predictions: list[int], truth: list[int], batch_size: int = 4) -> ResidentLoader:
     images = torch.zeros(len(predictions), 3, 32, 32, dtype=torch.uint8)
     images[:, 0, 0, 0] = torch.tensor(predictions, dtype=torch.uint8)
-    return ResidentLoader(images, torch.tensor(truth), batch_size, shuffle=False)
+    return ResidentLoader(images, torch.tensor(truth), batch_size)
 
 
 @pytest.mark.parametrize("training", [True, False])

@@ -13,6 +13,7 @@ from helpers.fast_cifar10.network import FastNet, whitening_filters
 from helpers.fast_cifar10.optimizers import Muon, orthogonalize
 from helpers.fast_cifar10.recipes import ABLATIONS, CPU, GPU, ablate, active_techniques
 from helpers.fast_cifar10.training import Trainer
+from helpers.fast_cifar10.winograd import SIZES, conv3x3
 
 TINY = replace(CPU, widths=(8, 8, 8), directions=None, batch_size=50, epochs=2, muon_lr=0.1)
 
@@ -38,6 +39,18 @@ def numbered_image():
 def test_images_of_any_size_become_ten_logits(size, settings):
     net = FastNet(replace(settings, widths=(8, 8, 8)))
     assert net(torch.zeros(2, 3, size, size)).shape == (2, 10)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_fewer_multiplications_give_the_same_convolution_and_gradients(size):
+    x, weight = torch.randn(3, 5, size, size), torch.randn(7, 5, 3, 3)
+    leaves = [x.requires_grad_(), weight.requires_grad_()]
+    results = [
+        (y, *torch.autograd.grad(y.sin().sum(), leaves))
+        for y in (torch.nn.functional.conv2d(x, weight, padding=1), conv3x3(x, weight))
+    ]
+    for expected, found in zip(*results, strict=True):
+        assert torch.allclose(found, expected, atol=1e-3)
 
 
 def test_whitened_patches_are_uncorrelated_with_equal_variance():

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from helpers import training
 from helpers.evaluation import evaluate
-from helpers.loaders import EpochOrder, ResidentLoader, normalize
+from helpers.loaders import ResidentLoader, normalize
 from helpers.training import train
 
 IMAGE_COUNT, BATCH_SIZE = 48, 4
@@ -106,18 +106,12 @@ def plain_loader(images, labels, batch_size):
     return DataLoader(TensorDataset(normalize(images), labels), batch_size, shuffle=True)
 
 
-def loader_with_workers(images, labels, batch_size):
-    dataset = TensorDataset(normalize(images), labels)
-    return DataLoader(dataset, batch_size, sampler=EpochOrder(len(labels)), num_workers=2)
-
-
 @pytest.mark.parametrize(
     ("make_loader", "optimizer"),
     [
         (ResidentLoader, sgd),
         (ResidentLoader, partial(sgd, fused=True)),
-        (loader_with_workers, adam),
-        (plain_loader, sgd),
+        (plain_loader, adam),
     ],
 )
 def test_run_resumed_after_an_epoch_gives_the_same_weights(tmp_path, make_loader, optimizer):

@@ -45,7 +45,7 @@ stops-early: X is {m} x {k}, and W is {k} x {n}. On {lanes} lanes, the program s
     Arithmetic and logic set the flags again: is every jump next to the one it tests?
 cells-missing: X is {m} x {k}, and W is {k} x {n}. Some cells of `y` keep their old number: {y}.
     -> Which lane should store such a cell? Does it reach the STORE, and where does it store?
-wrong-order: Your `y` has the right numbers in a wrong order. X is {m} x {k}, and W is {k} x {n}.
+wrong-order: Your `y` has the right numbers in the wrong order. X is {m} x {k}, and W is {k} x {n}.
     -> The first {n} lanes compute the first row of Y. Which lane starts the second row?
 wrong-row: X is {m} x {k}, and W is {k} x {n}. The lanes do not find their rows of X.
     -> Row 0 starts at x[0]. Where does row 1 start, and on which of m, k and n does that depend?

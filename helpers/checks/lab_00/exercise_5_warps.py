@@ -31,5 +31,5 @@ one-too-few: For a latency of {latency} and {others} other instructions, {found}
 wrong-warps: For a latency of {latency} and {others} other instructions, {found} is not the smallest
     number of warps.
     -> Draw a row for each warp, with a dot in each cycle in which it executes an instruction. How
-    many dots has a pass, and how many cycles?
+    many dots and how many cycles does a pass have?
 """

@@ -58,7 +58,7 @@ wrong-steps: For {epochs} epochs, your function calls `step` {count} times.
     -> `step` is called once in every epoch, with all images.
 wrong-step: `step` gets {what}, device {found}; it should get float32 numbers on {wanted}.
     -> Which operation turns bytes into such numbers? And do you keep what `.to` returns?
-wrong-numbers: `step` gets other numbers than those of the normalized images.
+wrong-numbers: `step` gets numbers that are not those of the normalized images.
     -> Which numbers do the bytes 0 and 255 become: -1 and 1? In the second epoch too?
 moved-in-every-epoch: In {epochs} epochs, {bytes:,} bytes move; the images have {nbytes:,} bytes.
     -> What is the same in every epoch? It can stay where it is needed.

@@ -47,7 +47,7 @@ costs = {
 hints = """
 not-a-tensor: `run` returns {what}, but it should return one tensor with the predicted classes.
     -> The given function returns one tensor for all batches. Keep that.
-wrong-classes: With your fix, `run` predicts other classes than the given program on the CPU.
+wrong-classes: With your fix, `run` predicts different classes than the given program on the CPU.
     -> Only the devices have to change, not what is computed. Compare with the given lines.
 moved-at-the-error: The program runs, but in every batch it copies numbers from {device} to the CPU.
     -> You moved a tensor where the error appears. Which line created it, and where?

@@ -39,6 +39,6 @@ result-elsewhere: `extra` is on {given}, but the result of `build_batch` is on {
     -> On which device should the result be, and which argument is already there?
 not-a-batch: `build_batch` returns {found}, but it should return a tensor of shape {shape}.
     -> The extra rows come below the selected rows. Which dimension grows?
-wrong-rows: The tensor that `build_batch` returns has the right shape but other rows.
+wrong-rows: The tensor that `build_batch` returns has the right shape but the wrong rows.
     -> First the rows of the table, in the order of `rows`, then the extra rows.
 """

@@ -8,7 +8,7 @@ lab = Lab(
     hints="""
     not-a-module: `{name}(...)` returns {what}, which is not an `nn.Module`.
         -> Fix the given class and keep its first two lines.
-    different-scores: For the same input, `{name}` returns other numbers than the given class.
+    different-scores: For the same input, `{name}` returns different numbers than the given class.
         -> The given class computes the right result. Change only where tensors are kept or created.
     state-not-moved: The network is on {wanted}, but `{entry}` in the optimizer's state is still on
         {found}: the next step mixes the two devices.

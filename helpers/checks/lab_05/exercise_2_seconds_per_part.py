@@ -62,7 +62,7 @@ wrong-order: Your function calls {found} in this order, but a step is {names}.
     -> The backward pass needs the forward pass of its step. Which loop is inside the other?
 steps-miscounted: For {steps} counted steps, each part is called {expected} times, not {found}.
     -> The first step runs but is not counted. How many steps run in total?
-counted-in-another-part: For `{part}`, you get {found:.1f} ms, but it takes {exact:.1f} ms.
+counted-in-another-part: For `{part}`, you get {found:.1f} ms, but its work takes {exact:.1f} ms.
     -> A part that only launches work returns at once, and its time is then counted for the next
     part that waits. After which parts do you have to wait?
 wrong-mean: `{part}` takes {exact:.1f} ms per step on average, but your result is {found:.1f} ms.

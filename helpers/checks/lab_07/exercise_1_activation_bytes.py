@@ -53,13 +53,13 @@ calls-the-layers: `activation_bytes` calls a layer of the network: {called}.
 too-much: For {layers}, you return {found} bytes, but fewer are kept.
     -> `X` and the parameters exist anyway. Does a layer need the last result?
 linear: For {layers}, {expected} bytes are kept, but you return {found}.
-    -> What is the input of each layer, and who created it? How many bytes has a number?
+    -> What is the input of each layer, and who created it? How many bytes does a number take?
 gelu: For {layers}, {expected} bytes are kept, but you return {found}.
     -> Two tensors of one size are two tensors: what does GELU keep, and what the next layer?
 relu: For {layers}, {expected} bytes are kept, but you return {found}.
     -> ReLU keeps its output, and Linear its input. When is this the same tensor?
 dropout: For {layers}, {expected} bytes are kept, but you return {found}.
-    -> What does dropout keep, and how many bytes has it per number? Does a layer keep its result?
+    -> What does dropout keep, and how many bytes per number is that? Does a layer keep its result?
 view: For {layers}, {expected} bytes are kept, but you return {found}.
     -> The output of Flatten is the same memory. Has an earlier layer kept it already?
 dtype: For {layers} in {dtype}, {expected} bytes are kept, but you return {found}.

@@ -81,6 +81,6 @@ not-recomputed-alone: In the backward pass, these layers ran again, in this orde
     layer, and no other `checkpoint`?
 other-random-numbers: When a layer runs again, it draws other random numbers than the first time.
     -> Dropout would then zero other values. Which argument of `checkpoint` did you change?
-keeps-more: After the forward pass, {kept} bytes are kept, but it should be at most {most}.
+keeps-more: After the forward pass, {kept} bytes are kept, but there should be at most {most}.
     -> Does something else, such as a list, hold a tensor?
 """

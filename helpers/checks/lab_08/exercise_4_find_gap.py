@@ -74,7 +74,8 @@ hints = """
 not-three-values: `find_gap` returns {what}, but it should return a fraction, a length and a name.
     -> Return three values, separated by commas: two numbers and one of the names.
 plain: The kernels run one after another. Fraction and gap are {exact}, but you return {is}.
-    -> A pair is the start and the *length* of a kernel. Work through a list of two kernels by hand.
+    -> A pair is the start and the *duration* of a kernel. Work through a list of two kernels by
+    hand.
 order: If the kernels are not sorted, you return {is} instead of the fraction and gap {exact}.
     -> A trace lists kernels in any order. What puts them in the right order?
 overlap: If kernels overlap, you return {is} instead of the fraction and gap {exact}.

@@ -76,7 +76,7 @@ hints = """
 no-images: With {sizes} images in the processes, `accuracy` raises {error}.
     -> What does a process without images count? Which of its numbers is 0 before the all-reduce?
 deadlock: With {sizes} images, process {rank} waits forever: another one does not call `all_reduce`,
-    or with a different shape or dtype.
+    or calls it with a different shape or dtype.
     -> Which tensor has the same shape, and which line runs, whether a process has images or not?
     see: Deadlocks and uneven batches
 passed-elsewhere: Process {rank} passes `all_reduce` a tensor on {found}, not on its own device.

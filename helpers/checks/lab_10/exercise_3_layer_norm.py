@@ -35,7 +35,8 @@ mistakes = {
 }
 hints = """
 wrong-mean: In each row, (result - `bias`) / `weight` should have a mean of 0.
-    -> What is the sum divided by? A block has more elements than a row. Are both applied?
+    -> What is the sum divided by? A block has more elements than a row. Are `weight` and
+    `bias` both applied?
 wrong-variance: The rows of (result - `bias`) / `weight` have a wrong variance.
     -> What is x - mean where the mask is false? How many squares are there? Where is `eps` added?
 """

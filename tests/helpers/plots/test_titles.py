@@ -6,8 +6,7 @@ from matplotlib.colors import to_hex
 
 from helpers.evaluation import Evaluation
 from helpers.plots import classification, fast_cifar10, profiles, speed
-from helpers.plots.speed import Curve
-from helpers.plots.speedups import plot_speedups
+from helpers.plots.speed import Curve, plot_speedups
 from helpers.plots.style import CPU_COLOR, GPU_COLOR
 from helpers.records import Record
 from helpers.speedups import Speedup
@@ -66,8 +65,8 @@ FIGURES = {
     "Most common mistake: cow predicted as bee": lambda: classification.plot_confusion_matrix(
         COUNTS, ("ant", "bee", "cow")
     ),
-    "The GPU is faster from a batch of about 32": curves(CPU, gpu(32e-4, 16e-4, 0.5e-4, 0.1e-4)),
-    "The GPU is faster at every batch": curves(CPU, gpu(1e-4, 1e-4, 1e-4, 1e-4)),
+    "The GPU is faster from a batch of about 64": curves(CPU, gpu(32e-4, 16e-4, 0.5e-4, 0.1e-4)),
+    "The GPU is faster from a batch of about 4": curves(CPU, gpu(1e-4, 1e-4, 1e-4, 1e-4)),
     "The GPU is not faster at the largest size": curves(CPU, gpu(1e-4, 1e-4, 1e-4, 3e-4)),
     "Fastest per image: batch 64, 4.0 times as fast as 4": curves(CPU),
     "From batch 4 to 256, the time per image grows by a factor of 5.0": curves(
