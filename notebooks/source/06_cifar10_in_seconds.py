@@ -416,7 +416,8 @@ Markdown(f"```python\n{loop}```")
 # ## Train (6 minutes)
 #
 # **Think first:** on a CPU the recipe sees 25,000 images, each once. The classic network of lesson
-# 04 classifies a little over half of the test images correctly after 100,000. What do you expect?
+# 04 classifies a little less than half of the test images correctly after 50,000. What do you
+# expect?
 #
 # <details><summary>Answer</summary>
 #
