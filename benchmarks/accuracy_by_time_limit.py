@@ -26,7 +26,6 @@ DESCRIPTION = "test accuracy within a limited training time on the CPU"
 TIME_LIMIT = 60  # seconds
 BASELINE = "airbench-like"
 COURSE = "the course's recipe"
-# With more time than lesson 06 has, a wider network is more accurate.
 CPU_MINUTE = replace(
     CPU,
     widths=(40, 96, 192),

@@ -421,7 +421,8 @@ def leave_out(table: pd.DataFrame, constants: Constants) -> None:
         # What launching and measuring took is a property of the measurement, not of the card.
         _, offsets = fit(mine.iloc[::2], fitted, {}, {})
         mine = mine.iloc[1::2]
-        report(mine.assign(predicted=predict(mine, fitted, offsets)), f"left out: {gpu}")
+        mine = mine.assign(predicted=predict(mine, fitted, offsets))
+        report(pd.concat([mine, mine.assign(kind="all operations")]), f"left out: {gpu}")
 
 
 def plot(table: pd.DataFrame, path: Path) -> None:
