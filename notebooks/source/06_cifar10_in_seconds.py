@@ -515,8 +515,8 @@ for record in found:
 #
 # ## A time limit, on a CPU (2 minutes)
 #
-# How much can two CPU cores learn in one minute? `benchmarks/accuracy_by_time_limit.py` trains for a
-# minute of wall-clock time, with a CPU recipe and with one called *airbench-like*: the GPU recipe
+# How much can two CPU cores learn in one minute? `benchmarks/accuracy_by_time_limit.py` trains for
+# a minute of wall-clock time, with a CPU recipe and with one called *airbench-like*: the GPU recipe
 # with fewer channels, and batches of 1,000 images. The CPU recipe computes its smaller convolutions
 # with Winograd's method, which needs a quarter of the multiplications, and which cuDNN has for GPUs
 # ([Lavin and Gray](https://arxiv.org/abs/1509.09308), 2015).
