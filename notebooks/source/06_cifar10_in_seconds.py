@@ -531,9 +531,9 @@ for name, found in medians.items():
     print(f"{name}: {found['images']:,.0f} images, {one:.1%} from one view, {six:.1%} from six")
 
 # %% [markdown]
-# In a minute, a CPU does so little arithmetic that the airbench-like network, which is wider than
-# that of the CPU recipe, sees only part of the images. But the result depends on the CPU: the
-# recorded one is slow at bfloat16.
+# In a minute, a CPU does so little arithmetic that the airbench-like network, which needs more
+# arithmetic per image than that of the CPU recipe, sees only part of the images. But the result
+# depends on the CPU: the recorded one is slow at bfloat16.
 #
 # ## On a GPU (4 minutes)
 #
