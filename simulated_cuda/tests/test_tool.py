@@ -169,7 +169,7 @@ from torch.utils.data import DataLoader, Dataset
 COUNT = "import torch; print(torch.cuda.device_count(), torch.cuda.mem_get_info()[1] >> 30)"
 
 def work(rank):
-    print("child", rank, torch.ones(1, device=f"cuda:{rank}").device, flush=True)
+    print(f"child {rank} {torch.ones(1, device=f'cuda:{rank}').device}\\n", end="", flush=True)
 
 class Devices(Dataset):
     def __len__(self):
