@@ -422,7 +422,7 @@ def leave_out(table: pd.DataFrame, constants: Constants) -> None:
         _, offsets = fit(mine.iloc[::2], fitted, {}, {})
         mine = mine.iloc[1::2]
         mine = mine.assign(predicted=predict(mine, fitted, offsets))
-        report(pd.concat([mine, mine.assign(kind="all operations")]), f"left out: {gpu}")
+        report(pd.concat([mine, mine.assign(kind="all")], ignore_index=True), f"left out: {gpu}")
 
 
 def plot(table: pd.DataFrame, path: Path) -> None:
