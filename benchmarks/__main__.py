@@ -22,12 +22,10 @@ def main() -> None:
     choices = f"one or more of {', '.join(NAMES)} (default: all)"
     parser.add_argument("names", nargs="*", metavar="NAME", help=choices)
     parser.add_argument(
-        "--cifar10",
-        type=Path,
-        default=os.environ.get("CIFAR10_ROOT"),
+        "--cifar10", type=Path, default=os.environ.get("CIFAR10_ROOT"),
         required="CIFAR10_ROOT" not in os.environ,
         help="real CIFAR-10 in any layout that the course reads (default: $CIFAR10_ROOT)",
-    )
+    )  # fmt: skip
     arguments = parser.parse_args()
     if unknown := sorted(set(arguments.names) - set(NAMES)):
         parser.error(f"unknown benchmark {', '.join(unknown)}; choose from {', '.join(NAMES)}")

@@ -4,18 +4,11 @@ from typing import Any
 
 import torch
 
-from . import messages
+from . import messages, settings
 from .device_checks import Argument, check_each
 from .device_tags import CPU, index_of, type_of
 
-# Names of the convolution methods in error messages, by PyTorch's name of the CPU backend.
-_CPU_CONVOLUTIONS = {
-    "Slow2d": "__slow_conv2d_forward",
-    "SlowDilated2d": "_slow_conv_dilated2d",
-    "SlowDilated3d": "_slow_conv_dilated3d",
-    "SlowTranspose2d": "slow_conv_transpose2d",
-    "SlowTranspose3d": "_slow_conv_transpose3d",
-}
+_CPU_CONVOLUTIONS = settings.table("functions")["cpu_convolutions"]
 
 
 def check_convolution(func: Any, args: tuple, kwargs: dict) -> int:

@@ -198,8 +198,7 @@ def accelerator_functions(
 ) -> dict[str, Callable[..., Any]]:
     """Return the replacements for `torch.accelerator`; `cuda` contains those for `torch.cuda`."""
 
-    def memory_statistic(name: str) -> Callable[..., int]:
-        return lambda device=None: cuda["memory_stats"](device)[name]
+    names = table("functions")["accelerator"]
 
     def get_device_capability(device: Any = None) -> dict[str, Any]:
         machine.resolve_gpu(device)
@@ -213,27 +212,18 @@ def accelerator_functions(
         finally:
             machine.current = before
 
-    same_name = (
-        "is_available", "device_count", "current_stream", "set_stream", "synchronize",
-        "empty_cache", "memory_stats", "reset_peak_memory_stats", "reset_accumulated_memory_stats",
-    )  # fmt: skip
     return {
-        **{name: cuda[name] for name in same_name},
+        **{name: cuda[other] for name, other in names["functions"].items()},
+        **{
+            name: lambda device=None, key=key: cuda["memory_stats"](device)[key]
+            for name, key in names["statistics"].items()
+        },
         "current_accelerator": lambda check_available=False: (
             torch.device("cuda") if machine.count else None
         ),
-        "current_device_index": cuda["current_device"],
-        "current_device_idx": cuda["current_device"],
-        "set_device_index": cuda["set_device"],
-        "set_device_idx": cuda["set_device"],
         "get_device_capability": get_device_capability,
         "device_index": device_index,
         "empty_host_cache": lambda: None,
-        "memory_allocated": memory_statistic("allocated_bytes.all.current"),
-        "max_memory_allocated": memory_statistic("allocated_bytes.all.peak"),
-        "memory_reserved": memory_statistic("reserved_bytes.all.current"),
-        "max_memory_reserved": memory_statistic("reserved_bytes.all.peak"),
-        "get_memory_info": cuda["mem_get_info"],
     }
 
 

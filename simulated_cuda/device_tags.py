@@ -85,7 +85,7 @@ def uninstall() -> None:
         del torch.UntypedStorage.device_tag
     for memory in list(memories_in_use):
         for tag in memory.tags():
-            tag.index = CPU
+            tag.index, tag.memory = CPU, None
 
 
 @cache

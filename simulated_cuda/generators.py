@@ -23,15 +23,6 @@ class SimulatedGenerator(_RealGenerator):
 
     device: Any = torch.device("cuda", 0)
 
-    def clone_state(self) -> torch.Generator:
-        """Return a copy with the same state and device."""
-        copy = SimulatedGenerator()
-        copy.device = self.device
-        copy.set_state(self.get_state())
-        return copy
-
-    graphsafe_get_state = clone_state
-
 
 def default_generators(machine: Machine) -> tuple[SimulatedGenerator, ...]:
     """Return each visible device's default generator; it is created with the current seed."""

@@ -34,7 +34,7 @@ _HOOKED = "simulated_cuda"
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     """Return the handlers for gradients, `.data`, hooks and the start of a backward pass."""
     return {
-        _grad: get_gradient,
+        _grad: lambda mode, func, args, kwargs: get_gradient(mode, *args),
         Tensor.grad.__set__: set_gradient,
         Tensor.data.__set__: set_data,
         Tensor.backward: start_backward,
@@ -45,11 +45,11 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
     }
 
 
-def get_gradient(mode, func, args, kwargs):
+def get_gradient(mode, tensor: Tensor) -> Tensor | None:
     """`tensor.grad`: on the tensor's device, unless the tensor or its gradient was moved."""
-    gradient = func(*args)
+    gradient = _grad(tensor)
     if gradient is not None:
-        set_device_of_gradient(mode, gradient, index_of(args[0]))
+        set_device_of_gradient(mode, gradient, index_of(tensor))
     return gradient
 
 
@@ -92,7 +92,7 @@ def set_data(mode, func, args, kwargs):
     gradient = _grad(owner)
     if gradient is not None and index_of(owner) != index_of(other):
         if index_of(owner) != CPU:
-            get_gradient(mode, _grad, (owner,), {})
+            get_gradient(mode, owner)
         elif not tag_of(gradient).is_set:
             set_devices(gradient, CPU, [])
     return func(*args)

@@ -6,18 +6,23 @@ it would have the CPU as its device, so that a missing `.cpu()` would not raise 
 
 import functools
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 
-from .device_tags import device_at, device_of, index_of
+from . import gradients, settings, tracebacks
+from .device_tags import PLAIN, device_at, device_of, index_of, storage_of
 from .messages import text
 
 Tensor = torch.Tensor
 # PyTorch's C functions, which are faster than its Python wrappers for them.
-is_any_mode_active = torch._C._is_torch_function_mode_enabled
-pop_mode = torch._C._pop_torch_function_stack
-push_mode = torch._C._push_on_torch_function_stack
+_is_any_mode_active = torch._C._is_torch_function_mode_enabled
+_pop_mode = torch._C._pop_torch_function_stack
+_push_mode = torch._C._push_on_torch_function_stack
+_count_modes = torch._C._len_torch_function_stack
+# After it, PyTorch's next check for modes and subclasses finds none. New in torch 2.14.
+_skip_modes = getattr(torch._C, "_set_skip_next_torch_function", None)
 _DLPACK_CUDA = 2  # DLPack's number for this type of device
 
 
@@ -41,18 +46,24 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         ),
         Tensor.is_shared: _unless_on_gpu(lambda device_index: True),
         **dict.fromkeys(
-            _DEVICE_INDEPENDENT, lambda mode, func, args, kwargs: func(*args, **kwargs)
+            (
+                *_DEVICE_INDEPENDENT,
+                torch.is_complex,
+                torch.is_floating_point,
+                Tensor.untyped_storage,
+            ),
+            lambda mode, func, args, kwargs: func(*args, **kwargs),
         ),
     }
 
 
 # What does not depend on the device and is not a tensor. Handling it first saves time.
-_METHODS = (Tensor.dim, Tensor.is_complex, Tensor.is_floating_point, Tensor.numel)
-_DEVICE_INDEPENDENT = (
-    Tensor.dtype.__get__, Tensor.is_leaf.__get__, Tensor.is_sparse.__get__, Tensor.layout.__get__,
-    Tensor.ndim.__get__, Tensor.requires_grad.__get__, Tensor.shape.__get__, *_METHODS,
-    torch.is_complex, torch.is_floating_point, Tensor.size, Tensor.untyped_storage,
-)  # fmt: skip
+_NAMES = settings.table("functions")["device_independent"]
+_WITH_ARGUMENTS = [getattr(Tensor, name) for name in _NAMES["with_arguments"]]
+_DEVICE_INDEPENDENT = [
+    *_WITH_ARGUMENTS, *(getattr(Tensor, name) for name in _NAMES["methods"]),
+    *(getattr(Tensor, name).__get__ for name in _NAMES["attributes"]),
+]  # fmt: skip
 
 
 class _Attribute(property):
@@ -61,51 +72,99 @@ class _Attribute(property):
     `torch.Tensor.shape.__get__` is still PyTorch's own: subclasses and other modes compare it.
     """
 
-    def __init__(self, original: Any, read: Callable[[Tensor], Any]) -> None:
-        super().__init__(read, original.__set__, original.__delete__)
+    def __init__(self, original: Any, read: Callable[[Tensor], Any], write: Any = None) -> None:
+        super().__init__(read, write or original.__set__, original.__delete__)
         self.__get__, self.__set__ = original.__get__, original.__set__
+
+
+def call_directly(mode, original: Callable[..., Any], run: Callable[..., Any]):
+    """Wrap a function of PyTorch to call `run` where PyTorch would call the mode, which is slow.
+
+    Where `run` returns NotImplemented or another mode comes first, `original` is called.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            # No mode is active within a function that a mode handles.
+            if _is_any_mode_active():
+                top = _pop_mode()
+                try:
+                    if top is mode and (result := run(*args, **kwargs)) is not NotImplemented:
+                        return result
+                finally:
+                    _push_mode(top)
+            return original(*args, **kwargs)
+        except Exception as error:
+            error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
+            raise
+
+    return functools.wraps(original)(call)
+
+
+def _skip_mode(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a method or getter of tensors to run without the simulator's mode."""
+
+    def call(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
+        # The only mode is the simulator's, or PyTorch's for a default device.
+        if type(tensor) in PLAIN and _count_modes() == 1:
+            _skip_modes(True)
+        return original(tensor, *args, **kwargs)
+
+    def read(tensor: Tensor) -> Any:  # the same, faster
+        if type(tensor) in PLAIN and _count_modes() == 1:
+            _skip_modes(True)
+        return original(tensor)
+
+    return functools.wraps(original)(call if original in _WITH_ARGUMENTS else read)
 
 
 def fast_attributes(mode) -> dict[str, Any]:
     """Return faster replacements for attributes and methods of `torch.Tensor`, by name."""
-
-    def fast(original: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
-        def call(tensor: Tensor) -> Any:
-            # PyTorch calls other modes, and none within a function that a mode handles.
-            if is_any_mode_active():
-                top = pop_mode()
-                try:
-                    if top is mode:
-                        return run(tensor)
-                finally:
-                    push_mode(top)
-            return original(tensor)
-
-        return functools.wraps(original)(call)
-
-    get_device, get_cuda, get_cpu = (
-        getattr(Tensor, name).__get__ for name in ("device", "is_cuda", "is_cpu")
+    get_device, get_cuda, get_cpu, get_grad = (
+        getattr(Tensor, name).__get__ for name in ("device", "is_cuda", "is_cpu", "grad")
     )
-    get_grad = Tensor.grad.__get__
+    set_grad = Tensor.grad.__set__
 
     def device(tensor: Tensor) -> torch.device:
-        if (device_index := index_of(tensor)) >= 0:
-            return device_at(device_index)
-        return get_device(tensor)
+        device_index = index_of(tensor)
+        return device_at(device_index) if device_index >= 0 else get_device(tensor)
 
-    handle = mode.handlers[get_grad]
-    runs = {
-        get_device: device,
-        get_cuda: lambda tensor: index_of(tensor) >= 0 or get_cuda(tensor),
-        get_cpu: lambda tensor: index_of(tensor) < 0 and get_cpu(tensor),
-        get_grad: lambda tensor: handle(mode, get_grad, (tensor,), {}),
+    def device_without_mode(tensor: Tensor) -> torch.device:
+        if type(tensor) in PLAIN and _count_modes() == 1 and _is_any_mode_active():
+            _skip_modes(True)
+            try:
+                if (memory := storage_of(tensor).device_tag.memory) is not None:
+                    return memory.device
+            except (NotImplementedError, RuntimeError):
+                pass
+        return read_device(tensor)
+
+    reads = {} if _skip_modes is None else {f: _skip_mode(f) for f in _DEVICE_INDEPENDENT}
+    reads |= {
+        get_device: call_directly(mode, get_device, device),
+        get_cuda: call_directly(mode, get_cuda, lambda x: index_of(x) >= 0 or get_cuda(x)),
+        get_cpu: call_directly(mode, get_cpu, lambda x: index_of(x) < 0 and get_cpu(x)),
+        get_grad: call_directly(mode, get_grad, functools.partial(gradients.get_gradient, mode)),
     }
-    attributes = {
-        get.__self__.__name__: _Attribute(get.__self__, fast(get, runs.get(get, get)))
-        for get in (*_DEVICE_INDEPENDENT, *runs) if get.__name__ == "__get__"
-    }  # fmt: skip
-    methods = {method.__name__: fast(method, method) for method in _METHODS}
-    return attributes | methods
+    if _skip_modes:
+        read_device, reads[get_device] = reads[get_device], device_without_mode
+    return {
+        get.__self__.__name__ if get.__name__ == "__get__" else get.__name__:
+            _Attribute(get.__self__, read) if get.__name__ == "__get__" else read
+        for get, read in reads.items()
+    } | {"grad": _Attribute(Tensor.grad, reads[get_grad], call_directly(
+        mode, set_grad, lambda x, grad: set_grad(x, grad) if grad is None else NotImplemented
+    ))}  # fmt: skip
+
+
+def without_mode(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function without tensors: the simulator's mode need not see it."""
+
+    def call(*args: Any) -> Any:
+        with torch._C.DisableTorchFunction() if _count_modes() == 1 else nullcontext():
+            return function(*args)
+
+    return functools.wraps(function)(call)
 
 
 def _unless_on_gpu(value: Callable[[int], Any]) -> Callable[..., Any]:

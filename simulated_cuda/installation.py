@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.autograd.function import BackwardCFunction
 from torch.autograd.graph import saved_tensors_hooks
+from torch.nn.parameter import UninitializedTensorMixin as Uninitialized
 from torch.overrides import _get_current_function_mode_stack, _pop_mode, _push_mode
 from torch.utils._device import DeviceContext
 from torch.utils.hooks import BackwardHook
@@ -156,6 +157,10 @@ class Installation:
         for name in ("Stream", "Event"):
             self._replace(torch, name, getattr(streams, name))
         self._replace(torch, "compile", unsupported.identity_compiler("torch.compile"))
+        record = torch.autograd.profiler.record_function
+        steps = (record, "__enter__"), (record, "__exit__"), (torch._C, "_set_grad_enabled")
+        for owner, name in steps:  # each step of an optimizer calls them
+            self._wrap(owner, name, inspection.without_mode)
         self._wrap(torch.jit, "script", unsupported.wrap_script)
         self._replace(torch.jit, "trace", unsupported.identity_compiler("torch.jit.trace"))
         self._wrap(torch.autograd.profiler.profile, "__init__", unsupported.wrap_profiler)
@@ -168,6 +173,9 @@ class Installation:
         self._replace(torch.Tensor, "record_stream", lambda tensor, stream: None)
         for name, replacement in (inspection.fast_attributes(mode) | mode.fast_operators()).items():
             self._replace(torch.Tensor, name, replacement)
+        # PyTorch passes the replaced methods to subclasses, and this one compares them.
+        allowed = [getattr(torch.Tensor, f.__name__, f) for f in Uninitialized._allowed_methods]
+        self._replace(Uninitialized, "_allowed_methods", allowed)
         self._wrap(torch.Tensor, "_make_wrapper_subclass",
                    lambda create: storages.wrap_make_wrapper_subclass(mode, create))  # fmt: skip
         self._wrap(torch.Tensor, "_make_subclass", storages.wrap_make_subclass)
@@ -176,7 +184,8 @@ class Installation:
         for function in training.COMM:
             self._replace(torch.nn.parallel.comm, function.__name__, function)
         self._wrap(torch, "set_autocast_enabled", autocast.wrap_set_enabled)
-        self._wrap(torch.nn.functional, "handle_torch_function", mode.wrap_handle_torch_function)
+        for owner in (torch._tensor, torch.functional, torch.nn.functional):
+            self._wrap(owner, "handle_torch_function", mode.wrap_handle_torch_function)
         if torch.distributed.is_available():
             self._wrap(torch.distributed, "init_process_group", training.wrap_init_process_group)
 

@@ -35,11 +35,8 @@ class Machine:
         if total < 1:
             raise ValueError(f"memory is {total} bytes; expected at least 1")
         self.arguments = (count, total, every_allocation, card, computes)
-        self.count = count
-        self.total = total
-        self.every_allocation = every_allocation
-        self.card = card
-        self.computes = computes
+        self.count, self.total, self.card = count, total, card
+        self.every_allocation, self.computes = every_allocation, computes
         self.clock = Clock(card) if card is not None else None
         self.memories = [DeviceMemory(index, total) for index in range(count)]
         # The default generators, created on first use.

@@ -9,6 +9,7 @@ import threading
 import weakref
 from bisect import bisect_left, insort
 from collections import deque
+from operator import sub
 from typing import Any
 
 import torch
@@ -83,53 +84,45 @@ def snapshot_entry(first: Block, index: int) -> dict[str, Any]:
 class Statistic:
     """One metric of an allocator, such as bytes: of the large pool, the small pool, and both."""
 
-    __slots__ = ("_at_reset", "_current", "_freed", "peak")
+    __slots__ = ("added", "at_reset", "peak", "removed")
 
     def __init__(self) -> None:
-        self._current, self._freed, self._at_reset = [0, 0], [0, 0], [0, 0]
+        # The sums of all increases and decreases of both pools, now and at the last reset.
+        self.added, self.removed, self.at_reset = [0, 0], [0, 0], ([0, 0], [0, 0])
         # The largest values since the start or the last `reset_peak`.
         self.peak = [0, 0, 0]
 
     def add(self, small: int, change: int) -> None:
         """Add `change` to the current value of a pool; `small` is 1 for the small pool."""
-        now, peak = self._current, self.peak
-        now[small] += change
-        if change < 0:
-            self._freed[small] -= change
-        elif now[small] > peak[small] or sum(now) > peak[2]:
-            peak[small], peak[2] = max(now[small], peak[small]), max(sum(now), peak[2])
+        (self.added if change > 0 else self.removed)[small] += abs(change)
+        self.note_peak()
 
-    def set_to(self, small: int, value: int) -> None:
-        """Set the current value of a pool."""
-        self.add(small, value - self._current[small])
+    def note_peak(self) -> None:
+        """Update the peaks, after increases and before the next decrease."""
+        added, removed, peak = self.added, self.removed, self.peak
+        large, small = added[0] - removed[0], added[1] - removed[1]
+        if large > peak[0] or small > peak[1] or large + small > peak[2]:
+            self.peak = [*map(max, peak, (large, small, large + small))]
 
     @property
     def current(self) -> list[int]:
         """The current values."""
-        return _with_sum(self._current)
-
-    @property
-    def freed(self) -> list[int]:
-        """The sum of all decreases."""
-        return _with_sum(self._freed)
+        return _difference(self.added, self.removed)
 
     @property
     def allocated(self) -> list[int]:
-        """The sum of all increases."""
-        values = zip(self._current, self._freed, self._at_reset, strict=True)
-        return _with_sum([now + freed - before for now, freed, before in values])
+        """The sum of all increases since the last reset."""
+        return _difference(self.added, self.at_reset[0])
 
-    def reset_peak(self) -> None:
-        """Reset the peak to the current values."""
-        self.peak = self.current
-
-    def reset_accumulated(self) -> None:
-        """Set the sums of increases and decreases to zero."""
-        self._freed, self._at_reset = [0, 0], list(self._current)
+    @property
+    def freed(self) -> list[int]:
+        """The sum of all decreases since the last reset."""
+        return _difference(self.removed, self.at_reset[1])
 
 
-def _with_sum(pools: list[int]) -> list[int]:
-    return [*pools, sum(pools)]
+def _difference(pools: list[int], other: list[int]) -> list[int]:
+    large, small = map(sub, pools, other)
+    return [large, small, large + small]
 
 
 memories_in_use: weakref.WeakSet["DeviceMemory"] = weakref.WeakSet()
@@ -139,14 +132,11 @@ class DeviceMemory:
     """The memory of one simulated device: segments, their blocks, and statistics about both."""
 
     def __init__(self, index: int, total: int) -> None:
-        self.index = index
-        self.total = total
+        self.index, self.total, self.device = index, total, torch.device("cuda", index)
         self.limit: int | None = None  # set by set_per_process_memory_fraction
         self._available = total
         self.statistics = {metric: Statistic() for metric in METRICS}
-        self._adders = [self.statistics[metric].add for metric in _BLOCK_METRICS]
-        # Changes of `_BLOCK_METRICS` that are not in `statistics` yet: large pool, small pool.
-        self._changes = ([0, 0, 0], [0, 0, 0])
+        self._block_statistics = [self.statistics[metric] for metric in _BLOCK_METRICS]
         self._freeing = False
         self.out_of_memory_errors = self.retries = 0
         self._segments: dict[int, Block] = {}  # the first block of each segment, by address
@@ -170,8 +160,10 @@ class DeviceMemory:
             self._process()
             for small in (0, 1):
                 parts = [entry[0] for entry in self._unused[small] if entry[2].is_split]
-                self.statistics["inactive_split"].set_to(small, len(parts))
-                self.statistics["inactive_split_bytes"].set_to(small, sum(parts))
+                values = {"inactive_split": len(parts), "inactive_split_bytes": sum(parts)}
+                for metric, value in values.items():
+                    statistic = self.statistics[metric]
+                    statistic.add(small, value - statistic.current[small])
 
     def current(self, metric: str) -> int:
         """Return the current value of a metric, summed over both pools."""
@@ -238,13 +230,13 @@ class DeviceMemory:
         """Reset the peak values to the current values."""
         self.collect()
         for statistic in self.statistics.values():
-            statistic.reset_peak()
+            statistic.peak = statistic.current
 
     def reset_accumulated(self) -> None:
         """Reset the counts of allocations, frees, errors and retries to zero."""
         self.collect()
         for statistic in self.statistics.values():
-            statistic.reset_accumulated()
+            statistic.at_reset = statistic.added[:], statistic.removed[:]
         self.out_of_memory_errors = self.retries = 0
 
     def snapshot(self) -> list[dict[str, Any]]:
@@ -264,7 +256,7 @@ class DeviceMemory:
 
     def _process(self) -> None:
         """Allocate and free the pending blocks in order, and update the statistics."""
-        pending = self._pending
+        pending, (sizes, requests, counts) = self._pending, self._block_statistics
         try:
             while pending:
                 block = pending.popleft()
@@ -281,23 +273,27 @@ class DeviceMemory:
                     repeats += 1
                 if repeats:
                     size = block_size(block.requested)
-                    for add, value in zip(self._adders, (size, block.requested, 1), strict=True):
-                        add(size <= SMALL, -repeats * value)
-                        add(size <= SMALL, repeats * value)
+                    for statistic, value in (sizes, size), (requests, block.requested), (counts, 1):
+                        statistic.added[size <= SMALL] += repeats * value
+                        statistic.removed[size <= SMALL] += repeats * value
                 used = block.used
                 if used is None:
                     continue
-                if used != self._freeing:
-                    self._count_changes()
-                    self._freeing = used
                 if used:
-                    self._note_change(block)
+                    if not self._freeing:
+                        self._note_peaks()
+                    sizes.removed[block.small] += block.size
+                    requests.removed[block.small] += block.requested
+                    counts.removed[block.small] += 1
                     self._free(block)
                 else:
                     self._place(block)
-                    self._note_change(block)
+                    sizes.added[block.small] += block.size
+                    requests.added[block.small] += block.requested
+                    counts.added[block.small] += 1
+                self._freeing = used
         finally:
-            self._count_changes()
+            self._note_peaks()
             self._reserved_at_most = self._reserved()
             self._set_max_pending()
 
@@ -311,7 +307,10 @@ class DeviceMemory:
         block.small = small = size <= SMALL
         block.used = None
         unused = self._unused[small]
-        free_block = unused.pop(self._find(block.requested, size))[2]
+        position = bisect_left(unused, (size,))  # as in `_find`, whose call takes time
+        if position == len(unused):
+            position = self._find(block.requested, size)
+        free_block = unused.pop(position)[2]
         block.address = address = free_block.address
         block.previous = before = free_block.previous
         remainder = free_block.size - size
@@ -351,20 +350,9 @@ class DeviceMemory:
                 after.previous = block
         insort(unused, (block.size, block.address, block))
 
-    def _note_change(self, block: Block) -> None:
-        changes = self._changes[block.small]
-        changes[0] += block.size
-        changes[1] += block.requested
-        changes[2] += 1
-
-    def _count_changes(self) -> None:
-        """Add the changes of a run of allocations, or of frees: a peak can only be at its end."""
-        sign = -1 if self._freeing else 1
-        for small, changes in enumerate(self._changes):
-            if changes[2]:
-                for add, change in zip(self._adders, changes, strict=True):
-                    add(small, sign * change)
-                changes[:] = (0, 0, 0)
+    def _note_peaks(self) -> None:
+        for statistic in self._block_statistics:
+            statistic.note_peak()
 
     def _reserved(self) -> int:
         return self.statistics["reserved_bytes"].current[2]
@@ -396,7 +384,6 @@ class DeviceMemory:
 
     def _raise_out_of_memory(self, nbytes: int) -> None:
         self.out_of_memory_errors += 1
-        self._count_changes()
         reserved, allocated = self._reserved(), self.statistics["allocated_bytes"].current[2]
         # PyTorch's message reports the size of the segment, not of the tensor.
         segment_bytes = segment_size(block_size(nbytes))

@@ -36,7 +36,6 @@ from .device_tags import (
     tag_of,
     thread,
 )  # fmt: skip
-from .inspection import is_any_mode_active, pop_mode, push_mode
 from .machine import Machine
 from .memory import DeviceMemory
 
@@ -100,26 +99,17 @@ class SimulatedCUDA(TorchFunctionMode):
             raise
 
     def wrap_handle_torch_function(self, handle: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap `handle_torch_function` of `torch.nn.functional` to call this mode faster."""
+        """Wrap PyTorch's `handle_torch_function` to call this mode faster."""
 
-        def handle_torch_function(
+        def run(
             public_api: Callable[..., Any], relevant: Iterable[Any], /, *args: Any, **kwargs: Any
         ) -> Any:
             for value in relevant:
                 if type(value) not in PLAIN and value is not None:
-                    return handle(public_api, relevant, *args, **kwargs)
-            top = pop_mode()
-            try:
-                if top is self:
-                    return self.__torch_function__(public_api, (), args, kwargs)
-            except Exception as error:
-                error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
-                raise
-            finally:
-                push_mode(top)
-            return handle(public_api, relevant, *args, **kwargs)
+                    return NotImplemented
+            return self.__torch_function__(public_api, (), args, kwargs)
 
-        return handle_torch_function
+        return inspection.call_directly(self, handle, run)
 
     def fast_operators(self) -> dict[str, Callable[..., Any]]:
         """Return replacements for operators of `torch.Tensor` that call this mode faster."""
@@ -130,40 +120,30 @@ class SimulatedCUDA(TorchFunctionMode):
             is_product = method in self.device_handlers
 
             # Not if Python code may run during an operation: it needs `thread.running`.
-            def call(tensor: Tensor, other: Any) -> Any:
+            def run(tensor: Tensor, other: Any) -> Any:
+                kind = type(other)
+                if (
+                    type(tensor) not in PLAIN or not (kind in PLAIN or kind in _NUMBERS)
+                    or self.uses_hooks or count_dispatch_modes() or machine.forked
+                    or autocast.state.used or _is_deterministic()
+                ):  # fmt: skip
+                    return NotImplemented
                 try:
-                    storage, kind = None, type(other)
+                    index = storage_of(tensor).device_tag.index
                     if (
-                        type(tensor) in PLAIN and (kind in PLAIN or kind in _NUMBERS)
-                        and is_any_mode_active() and not (
-                            self.uses_hooks or count_dispatch_modes() or machine.forked
-                            or autocast.state.used or _is_deterministic()
-                        )
+                        index < 0 or (kind in PLAIN and storage_of(other).device_tag.index != index)
+                        or (is_product and get_dtype(tensor) is not torch.float32)
                     ):  # fmt: skip
-                        top = pop_mode()
-                        try:
-                            if (
-                                top is self and (index := storage_of(tensor).device_tag.index) >= 0
-                                and (kind in _NUMBERS
-                                     or storage_of(other).device_tag.index == index)
-                                and not (is_product and get_dtype(tensor) is not torch.float32)
-                            ):  # fmt: skip
-                                result = method(tensor, other)
-                                storage = storage_of(result)
-                        except (IndexError, RuntimeError):
-                            pass  # The mode runs the operation again, and explains the error.
-                        finally:
-                            push_mode(top)
-                    if storage is None:
-                        return operator(tensor, other)
-                    if storage.device_tag is UNKNOWN:
-                        move_storage(storage, index, self.memories, thread.backward_depth > 0)
-                    return result
-                except Exception as error:
-                    error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
-                    raise
+                        return NotImplemented
+                    result = method(tensor, other)
+                    storage = storage_of(result)
+                except (IndexError, RuntimeError):
+                    return NotImplemented  # The mode runs the operation again, and explains it.
+                if storage.device_tag is UNKNOWN:
+                    move_storage(storage, index, self.memories, thread.backward_depth > 0)
+                return result
 
-            return call
+            return inspection.call_directly(self, operator, run)
 
         return {k: fast(getattr(Tensor, k), getattr(Tensor, v)) for k, v in names.items()}
 
@@ -222,6 +202,8 @@ def _common_device_index(values: Any) -> int:
             except (NotImplementedError, RuntimeError):
                 device_index = tag_of(value).index
         elif kind is list or kind is tuple:
+            if _NO_TENSORS.issuperset(map(type, value)):
+                continue
             device_index = _common_device_index(value)
             if device_index == _NO_TENSOR:
                 continue

@@ -11,14 +11,7 @@ import torch
 from torch import serialization
 
 from . import messages
-from .device_tags import (
-    CPU,
-    DeviceTag,
-    device_at,
-    index_of,
-    move_storage,
-    storage_of,
-)  # fmt: skip
+from .device_tags import CPU, DeviceTag, device_at, index_of, move_storage, storage_of
 from .machine import Machine
 
 Tensor = torch.Tensor

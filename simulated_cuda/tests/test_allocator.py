@@ -57,8 +57,7 @@ def test_sizes_are_rounded_to_blocks_and_segments(exact_gpu, nbytes, block, segm
 
 
 def test_smallest_sufficient_block_is_used(exact_gpu):
-    separators = []
-    holes = {}
+    separators, holes = [], {}
     for size in (300 * KIB, 100 * KIB, 200 * KIB):
         holes[size] = empty(size)
         separators.append(empty(512))

@@ -29,6 +29,11 @@ def test_network_and_tensor_move_to_gpu(gpu, move):
     assert net(images.to("cuda")).device == torch.device("cuda", 0)
 
 
+def test_lazy_network_moves_to_gpu_before_its_weights_have_a_size(gpu):
+    net = nn.LazyLinear(2).to(gpu)
+    assert net(torch.ones(3, 4, device=gpu)).device == net.weight.device == gpu
+
+
 def test_network_moves_to_second_gpu_by_keyword_or_example(two_gpus):
     second = torch.device("cuda", 1)
     assert nn.Linear(2, 2).to(device="cuda:1").weight.device == second
@@ -39,13 +44,10 @@ def test_network_moves_to_second_gpu_by_keyword_or_example(two_gpus):
 def test_python_type_is_a_dtype(gpu, dtype):
     expected = torch.ones(2).to(dtype)
     tensor = torch.ones(2, device="cuda")
-    results = (
-        tensor.to(dtype),
-        tensor.to(dtype=dtype),
-        torch.ones(2).to("cuda", dtype),
+    for result in (
+        tensor.to(dtype), tensor.to(dtype=dtype), torch.ones(2).to("cuda", dtype),
         torch.ones(2, device="cuda", dtype=dtype),
-    )
-    for result in results:
+    ):  # fmt: skip
         assert result.device == torch.device("cuda", 0)
         assert result.dtype == expected.dtype
         assert result.tolist() == expected.tolist()

@@ -108,11 +108,7 @@ def plain_loader(images, labels, batch_size):
 
 @pytest.mark.parametrize(
     ("make_loader", "optimizer"),
-    [
-        (ResidentLoader, sgd),
-        (ResidentLoader, partial(sgd, fused=True)),
-        (plain_loader, adam),
-    ],
+    [(ResidentLoader, sgd), (ResidentLoader, partial(sgd, fused=True)), (plain_loader, adam)],
 )
 def test_run_resumed_after_an_epoch_gives_the_same_weights(tmp_path, make_loader, optimizer):
     options = {"make_loader": make_loader, "make_optimizer": optimizer}
