@@ -411,16 +411,15 @@ def report(table: pd.DataFrame, title: str = "kind") -> pd.Series:
 
 def leave_out(table: pd.DataFrame, constants: Constants) -> None:
     """Fit without the architecture of each card in turn, and report the card's operations."""
-    operators = table[table.offset != ""].iloc[::2]
-    for gpu, mine in operators.groupby("gpu", sort=False):
+    operators, unseen = (half[half.offset != ""] for half in (table[::2], table[1::2]))
+    for gpu, mine in unseen.groupby("gpu", sort=False):
         own = mine.architecture.iloc[0]
         rest = operators[operators.architecture != own]
         fitted, _ = fit_all(rest, constants)
         others = pd.DataFrame([fitted["architecture"][name] for name in rest.architecture]).mean()
         fitted["architecture"][own] = others[["bandwidth", "cached", "fp32"]].to_dict()
         # What launching and measuring took is a property of the measurement, not of the card.
-        _, offsets = fit(mine.iloc[::2], fitted, {}, {})
-        mine = mine.iloc[1::2]
+        _, offsets = fit(operators[operators.gpu == gpu], fitted, {}, {})
         mine = mine.assign(predicted=predict(mine, fitted, offsets))
         report(pd.concat([mine, mine.assign(kind="all")], ignore_index=True), f"left out: {gpu}")
 
