@@ -15,7 +15,7 @@ from . import gradients, settings, tracebacks
 from .device_tags import PLAIN, device_at, device_of, index_of, storage_of
 from .messages import text
 
-Tensor = torch.Tensor
+Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
 # PyTorch's C functions, which are faster than its Python wrappers for them.
 _is_any_mode_active = torch._C._is_torch_function_mode_enabled
 _pop_mode = torch._C._pop_torch_function_stack
@@ -111,7 +111,8 @@ def _skip_mode(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(tensor, *args, **kwargs)
 
     def read(tensor: Tensor) -> Any:  # the same, faster
-        if type(tensor) in PLAIN and _count_modes() == 1:
+        kind = type(tensor)
+        if (kind is Tensor or kind is _Parameter) and _count_modes() == 1:
             _skip_modes(True)
         return original(tensor)
 
@@ -130,7 +131,9 @@ def fast_attributes(mode) -> dict[str, Any]:
         return device_at(device_index) if device_index >= 0 else get_device(tensor)
 
     def device_without_mode(tensor: Tensor) -> torch.device:
-        if type(tensor) in PLAIN and _count_modes() == 1 and _is_any_mode_active():
+        kind = type(tensor)
+        is_plain = kind is Tensor or kind is _Parameter
+        if is_plain and _count_modes() == 1 and _is_any_mode_active():
             _skip_modes(True)
             try:
                 if (memory := storage_of(tensor).device_tag.memory) is not None:

@@ -95,14 +95,7 @@ class Statistic:
     def add(self, small: int, change: int) -> None:
         """Add `change` to the current value of a pool; `small` is 1 for the small pool."""
         (self.added if change > 0 else self.removed)[small] += abs(change)
-        self.note_peak()
-
-    def note_peak(self) -> None:
-        """Update the peaks, after increases and before the next decrease."""
-        added, removed, peak = self.added, self.removed, self.peak
-        large, small = added[0] - removed[0], added[1] - removed[1]
-        if large > peak[0] or small > peak[1] or large + small > peak[2]:
-            self.peak = [*map(max, peak, (large, small, large + small))]
+        note_peaks([self])
 
     @property
     def current(self) -> list[int]:
@@ -118,6 +111,15 @@ class Statistic:
     def freed(self) -> list[int]:
         """The sum of all decreases since the last reset."""
         return _difference(self.removed, self.at_reset[1])
+
+
+def note_peaks(statistics: list[Statistic]) -> None:
+    """Update the peaks, after increases and before the next decrease."""
+    for statistic in statistics:
+        added, removed, peak = statistic.added, statistic.removed, statistic.peak
+        large, small = added[0] - removed[0], added[1] - removed[1]
+        if large > peak[0] or small > peak[1] or large + small > peak[2]:
+            statistic.peak = [*map(max, peak, (large, small, large + small))]
 
 
 def _difference(pools: list[int], other: list[int]) -> list[int]:
@@ -176,10 +178,10 @@ class DeviceMemory:
             self._empty.add(tag)
             return
         pending = self._pending
-        block = Block(tag, pending.append)
-        block.requested = nbytes
-        block.used = False
-        pending.append(block)
+        append = pending.append
+        block = Block(tag, append)
+        block.requested, block.used = nbytes, False
+        append(block)
         if nbytes > SMALL:
             with self._lock:
                 self._reserved_at_most += segment_size(block_size(nbytes))
@@ -281,7 +283,7 @@ class DeviceMemory:
                     continue
                 if used:
                     if not self._freeing:
-                        self._note_peaks()
+                        note_peaks(self._block_statistics)
                     sizes.removed[block.small] += block.size
                     requests.removed[block.small] += block.requested
                     counts.removed[block.small] += 1
@@ -293,7 +295,7 @@ class DeviceMemory:
                     counts.added[block.small] += 1
                 self._freeing = used
         finally:
-            self._note_peaks()
+            note_peaks(self._block_statistics)
             self._reserved_at_most = self._reserved()
             self._set_max_pending()
 
@@ -349,10 +351,6 @@ class DeviceMemory:
             if after is not None:
                 after.previous = block
         insort(unused, (block.size, block.address, block))
-
-    def _note_peaks(self) -> None:
-        for statistic in self._block_statistics:
-            statistic.note_peak()
 
     def _reserved(self) -> int:
         return self.statistics["reserved_bytes"].current[2]
