@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from . import gradients, settings, tracebacks
-from .device_tags import PLAIN, device_at, device_of, index_of, storage_of
+from .device_tags import device_at, device_of, functions_named, index_of, storage_of
 from .messages import text
 
 Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
@@ -46,12 +46,7 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         ),
         Tensor.is_shared: _unless_on_gpu(lambda device_index: True),
         **dict.fromkeys(
-            (
-                *_DEVICE_INDEPENDENT,
-                torch.is_complex,
-                torch.is_floating_point,
-                Tensor.untyped_storage,
-            ),
+            (*_DEVICE_INDEPENDENT, *functions_named(_NAMES["handled"]), torch._C._set_grad_enabled),
             lambda mode, func, args, kwargs: func(*args, **kwargs),
         ),
     }
@@ -59,11 +54,10 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
 
 # What does not depend on the device and is not a tensor. Handling it first saves time.
 _NAMES = settings.table("functions")["device_independent"]
-_WITH_ARGUMENTS = [getattr(Tensor, name) for name in _NAMES["with_arguments"]]
 _DEVICE_INDEPENDENT = [
-    *_WITH_ARGUMENTS, *(getattr(Tensor, name) for name in _NAMES["methods"]),
+    *(getattr(Tensor, name) for name in _NAMES["methods"]),
     *(getattr(Tensor, name).__get__ for name in _NAMES["attributes"]),
-]  # fmt: skip
+]
 
 
 class _Attribute(property):
@@ -104,19 +98,19 @@ def call_directly(mode, original: Callable[..., Any], run: Callable[..., Any]):
 def _skip_mode(original: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a method or getter of tensors to run without the simulator's mode."""
 
-    def call(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-        # The only mode is the simulator's, or PyTorch's for a default device.
-        if type(tensor) in PLAIN and _count_modes() == 1:
-            _skip_modes(True)
-        return original(tensor, *args, **kwargs)
-
-    def read(tensor: Tensor) -> Any:  # the same, faster
+    def read(tensor: Tensor) -> Any:
         kind = type(tensor)
+        # The only mode is the simulator's, or PyTorch's for a default device.
         if (kind is Tensor or kind is _Parameter) and _count_modes() == 1:
-            _skip_modes(True)
+            try:
+                _skip_modes(True)
+                return original(tensor)
+            except BaseException:  # perhaps from a signal's handler, between the two calls
+                _skip_modes(False)
+                raise
         return original(tensor)
 
-    return functools.wraps(original)(call if original in _WITH_ARGUMENTS else read)
+    return functools.wraps(original)(read)
 
 
 def fast_attributes(mode) -> dict[str, Any]:
@@ -134,12 +128,15 @@ def fast_attributes(mode) -> dict[str, Any]:
         kind = type(tensor)
         is_plain = kind is Tensor or kind is _Parameter
         if is_plain and _count_modes() == 1 and _is_any_mode_active():
-            _skip_modes(True)
             try:
+                _skip_modes(True)
                 if (memory := storage_of(tensor).device_tag.memory) is not None:
                     return memory.device
             except (NotImplementedError, RuntimeError):
                 pass
+            except BaseException:
+                _skip_modes(False)
+                raise
         return read_device(tensor)
 
     reads = {} if _skip_modes is None else {f: _skip_mode(f) for f in _DEVICE_INDEPENDENT}

@@ -157,10 +157,8 @@ class Installation:
         for name in ("Stream", "Event"):
             self._replace(torch, name, getattr(streams, name))
         self._replace(torch, "compile", unsupported.identity_compiler("torch.compile"))
-        record = torch.autograd.profiler.record_function
-        steps = (record, "__enter__"), (record, "__exit__"), (torch._C, "_set_grad_enabled")
-        for owner, name in steps:  # each step of an optimizer calls them
-            self._wrap(owner, name, inspection.without_mode)
+        for name in ("__enter__", "__exit__"):  # each step of an optimizer calls them
+            self._wrap(torch.autograd.profiler.record_function, name, inspection.without_mode)
         self._wrap(torch.jit, "script", unsupported.wrap_script)
         self._replace(torch.jit, "trace", unsupported.identity_compiler("torch.jit.trace"))
         self._wrap(torch.autograd.profiler.profile, "__init__", unsupported.wrap_profiler)
