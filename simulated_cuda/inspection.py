@@ -100,7 +100,7 @@ def _skip_mode(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def read(tensor: Tensor) -> Any:
         kind = type(tensor)
-        # The only mode is the simulator's, or PyTorch's for a default device.
+        # Nearly always, the only mode is the simulator's, or PyTorch's for a default device.
         if (kind is Tensor or kind is _Parameter) and _count_modes() == 1:
             try:
                 _skip_modes(True)
