@@ -22,7 +22,7 @@ from torch import nn
 from torch.optim import Optimizer
 from torch.utils.data import DataLoader, Dataset
 
-from .device_tags import UNKNOWN, DeviceTag, _parts, device_of_storage, storage_of
+from .device_tags import UNKNOWN, _parts, device_of_storage, storage_of
 from .machine import Machine
 
 Tensor = torch.Tensor
@@ -247,11 +247,9 @@ def _tag(tensor: Tensor, machine: Machine, from_host: bool, stack: ExitStack) ->
     before, memory = storage.device_tag, machine.memories[0]
     if before.memory is memory:
         return  # a view of a tensor that has a tag already
-    tag = DeviceTag(0, memory, storage.nbytes())
-    tag.is_protected = True
-    memory.allocate(tag, tag.nbytes)
-    tag.from_host = from_host and before.index < 0
-    storage.device_tag = tag
+    memory.allocate(storage)
+    tag = storage.device_tag
+    tag.is_protected, tag.from_host = True, from_host and before.index < 0
     stack.callback(setattr, storage, "device_tag", before if before.is_set else UNKNOWN)
 
 

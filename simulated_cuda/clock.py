@@ -41,11 +41,10 @@ class Span:
         return self.end - self.start
 
 
-@dataclass
 class Queue:
     """Work in order: `ready` is the time at which the last of it ends."""
 
-    ready: float = 0.0
+    ready = 0.0
 
 
 @dataclass

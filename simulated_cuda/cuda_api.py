@@ -142,13 +142,11 @@ def memory_functions(machine: Machine) -> dict[str, Callable[..., Any]]:
         memory = memory_of(device)
         memory.set_limit(int(fraction * memory.total))
 
-    def get_per_process_memory_fraction(device: Any = None) -> float:
-        memory = memory_of(device)
-        return 1.0 if memory.limit is None else memory.limit / memory.total
-
     return {
         "set_per_process_memory_fraction": set_per_process_memory_fraction,
-        "get_per_process_memory_fraction": get_per_process_memory_fraction,
+        "get_per_process_memory_fraction": lambda device=None: (
+            memory_of(device).available / memory_of(device).total
+        ),
         "memory_stats": memory_stats,
         "memory_stats_as_nested_dict": memory_stats,
         "memory_snapshot": memory_snapshot,
@@ -200,10 +198,6 @@ def accelerator_functions(
 
     names = table("functions")["accelerator"]
 
-    def get_device_capability(device: Any = None) -> dict[str, Any]:
-        machine.resolve_gpu(device)
-        return {"major": CAPABILITY[0], "minor": CAPABILITY[1]}
-
     @contextmanager
     def device_index(device: int | None) -> Iterator[None]:
         before = cuda["_exchange_device"](machine.resolve_gpu(device))
@@ -221,7 +215,9 @@ def accelerator_functions(
         "current_accelerator": lambda check_available=False: (
             torch.device("cuda") if machine.count else None
         ),
-        "get_device_capability": get_device_capability,
+        "get_device_capability": lambda device=None: dict(
+            zip(("major", "minor"), cuda["get_device_capability"](device), strict=True)
+        ),
         "device_index": device_index,
         "empty_host_cache": lambda: None,
     }

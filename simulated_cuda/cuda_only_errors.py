@@ -9,7 +9,7 @@ from torch._prims_common import alert_not_deterministic
 from torch.utils._pytree import tree_map_only
 
 from . import convolutions, messages, rules, settings
-from .device_tags import CPU, DispatchMode, functions_named, index_of
+from .device_tags import CPU, PLAIN, DispatchMode, functions_named, index_of
 from .messages import INTEGERS
 
 Tensor = torch.Tensor
@@ -78,9 +78,11 @@ def device_handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
 
 def _product(mode, func, args, kwargs, device_index):
     """Run a matrix product; CUDA does not support integers."""
-    if _has_integers((*args, *kwargs.values())):
-        return _refused(mode, func, args, kwargs, device_index)
+    # Nearly always, the first argument is a float32 tensor; the others then have the same dtype.
+    is_float = args and type(args[0]) in PLAIN and _get_dtype(args[0]) is torch.float32
     try:
+        if not is_float and _has_integers((*args, *kwargs.values())):
+            return _refused(mode, func, args, kwargs, device_index)
         return mode.run(func, args, kwargs, device_index)
     except RuntimeError as error:
         # CUDA's message uses the argument names of `addmm`'s schema.

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import messages
-from .memory import DeviceMemory, memories_in_use
+from .memory import Block, DeviceMemory, DeviceTag, memories_in_use
 
 CPU = -1
 _OWNERS = (
@@ -28,28 +28,6 @@ device_of_storage = torch.UntypedStorage.device.__get__
 PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 
 
-class DeviceTag:
-    """The device of a storage: `index` is the index of the simulated device, or `CPU`.
-
-    `is_set` is False for the default tag, which every storage has until its device is set.
-    `guessed` is True if the device was set during a backward pass. Autograd may then pass the same
-    gradient from one device to another without a copy, since all data is on the CPU, so the device
-    that was set last is correct.
-    """
-
-    # `estimate` sets `is_protected` of what it must not write to, `from_host` of what it moved.
-    is_protected = from_host = pinned = False
-    is_set = True
-    # Slots for what most tags have: every operation creates one.
-    __slots__ = ("__dict__", "__weakref__", "guessed", "index", "memory", "nbytes")
-
-    def __init__(
-        self, index: int, memory: DeviceMemory | None = None, nbytes: int = 0, guessed: bool = False
-    ) -> None:
-        self.index, self.memory, self.nbytes, self.guessed = index, memory, nbytes, guessed
-
-
-_new_tag = object.__new__
 UNKNOWN = DeviceTag(CPU)
 UNKNOWN.is_set = False
 _ON_CPU = DeviceTag(CPU)
@@ -148,30 +126,6 @@ def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return ()
 
 
-# PyTorch accepts these types where it expects a dtype.
-_DTYPES = {
-    bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128,
-}  # fmt: skip
-
-
-def as_dtype(dtype: torch.dtype | type | None) -> torch.dtype | None:
-    """Return the dtype that PyTorch uses for a Python number type; otherwise, `dtype` itself."""
-    return _DTYPES.get(dtype, dtype)
-
-
-def bytes_of(tensor: torch.Tensor, dtype: torch.dtype | type | None = None) -> int:
-    """Return the size of a tensor's elements in bytes, after conversion to `dtype` if given."""
-    with torch._C.DisableTorchFunctionSubclass():
-        return tensor.numel() * (as_dtype(dtype) or tensor.dtype).itemsize
-
-
-def mark_as_pinned(tensor: torch.Tensor) -> torch.Tensor:
-    """Mark the memory of a CPU tensor as pinned, and return the tensor."""
-    storage_of(tensor).device_tag = tag = DeviceTag(CPU)
-    tag.pinned = True
-    return tensor
-
-
 def set_device(
     tensor: torch.Tensor, index: int, memories: list[DeviceMemory], guess: bool = False
 ) -> None:
@@ -198,14 +152,13 @@ def move_storage(
     storage: torch.UntypedStorage, index: int, memories: list[DeviceMemory], guess: bool = False
 ) -> None:
     """Set or replace a storage's tag, and allocate memory on that device."""
+    before = storage.device_tag
     if index == CPU:
         storage.device_tag = _ON_CPU
-        return
-    nbytes, memory = storage.nbytes(), memories[index]
-    tag = _new_tag(DeviceTag)  # without the call of `__init__`, which takes longer
-    tag.index, tag.memory, tag.nbytes, tag.guessed = index, memory, nbytes, guess
-    memory.allocate(tag, nbytes)
-    storage.device_tag = tag
+    else:
+        memories[index].allocate(storage, guess)
+    if type(before) is Block and before.memory is not None:
+        before.memory.release(before)
 
 
 def set_devices(

@@ -58,16 +58,23 @@ def set_device_of_gradient(mode, gradient: Tensor, device_index: int) -> None:
     try:
         storage = storage_of(gradient)
     except (NotImplementedError, RuntimeError):
-        storage = None
-    tag = tag_of(gradient) if storage is None else storage.device_tag
-    if tag.is_set and (not tag.guessed or tag.index == device_index):
-        return
-    if storage is None:
-        set_devices(gradient, device_index, mode.memories, guess=True)
-    elif device_index >= 0:
-        move_storage(storage, device_index, mode.memories, guess=True)
+        tag = tag_of(gradient)
+        if not tag.is_set or (tag.guessed and tag.index != device_index):
+            set_devices(gradient, device_index, mode.memories, guess=True)
     else:
-        storage.device_tag = UNKNOWN
+        set_device_of_storage(mode, storage, device_index)
+
+
+def set_device_of_storage(mode, storage: torch.UntypedStorage, device_index: int) -> None:
+    """Set the device of a gradient's storage, unless it is already known."""
+    tag = storage.device_tag
+    if not tag.is_set:
+        if device_index >= 0:
+            mode.memories[device_index].allocate(storage, guessed=True)
+    elif tag.guessed and tag.index != device_index:
+        move_storage(storage, device_index, mode.memories, guess=True)
+        if device_index < 0:
+            storage.device_tag = UNKNOWN
 
 
 def set_gradient(mode, func, args, kwargs):
@@ -100,9 +107,9 @@ def set_data(mode, func, args, kwargs):
 
 def start_backward(mode, func, args, kwargs):
     """`loss.backward(gradient)` and `torch.autograd.backward(tensors, grad_tensors)`."""
-    names = ("gradient", "grad_tensors")
-    seeds = args[1] if len(args) > 1 else next((kwargs[n] for n in names if n in kwargs), None)
-    _check_seeds(args[0] if args else kwargs.get("tensors"), seeds)
+    seeds = args[1] if len(args) > 1 else kwargs.get("gradient", kwargs.get("grad_tensors"))
+    if seeds is not None:
+        _check_seeds(args[0] if args else kwargs.get("tensors"), seeds)
     return func(*args, **kwargs)
 
 

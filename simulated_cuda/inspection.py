@@ -12,14 +12,12 @@ from typing import Any
 import torch
 
 from . import gradients, settings, tracebacks
-from .device_tags import device_at, device_of, functions_named, index_of, storage_of
+from .device_tags import PLAIN, device_at, device_of, functions_named, index_of, storage_of
 from .messages import text
 
 Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
-# PyTorch's C functions, which are faster than its Python wrappers for them.
+_get_gradient, _put_gradient = Tensor.grad.__get__, Tensor.grad.__set__
 _is_any_mode_active = torch._C._is_torch_function_mode_enabled
-_pop_mode = torch._C._pop_torch_function_stack
-_push_mode = torch._C._push_on_torch_function_stack
 _count_modes = torch._C._len_torch_function_stack
 # After it, PyTorch's next check for modes and subclasses finds none. New in torch 2.14.
 _skip_modes = getattr(torch._C, "_set_skip_next_torch_function", None)
@@ -46,7 +44,11 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         ),
         Tensor.is_shared: _unless_on_gpu(lambda device_index: True),
         **dict.fromkeys(
-            (*_DEVICE_INDEPENDENT, *functions_named(_NAMES["handled"]), torch._C._set_grad_enabled),
+            (
+                *(getattr(Tensor, name).__get__ for name in _NAMES["attributes"]),
+                *functions_named(_NAMES["methods"] + _NAMES["handled"]),
+                torch._C._set_grad_enabled,
+            ),
             lambda mode, func, args, kwargs: func(*args, **kwargs),
         ),
     }
@@ -54,10 +56,6 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
 
 # What does not depend on the device and is not a tensor. Handling it first saves time.
 _NAMES = settings.table("functions")["device_independent"]
-_DEVICE_INDEPENDENT = [
-    *(getattr(Tensor, name) for name in _NAMES["methods"]),
-    *(getattr(Tensor, name).__get__ for name in _NAMES["attributes"]),
-]
 
 
 class _Attribute(property):
@@ -71,28 +69,21 @@ class _Attribute(property):
         self.__get__, self.__set__ = original.__get__, original.__set__
 
 
-def call_directly(mode, original: Callable[..., Any], run: Callable[..., Any]):
-    """Wrap a function of PyTorch to call `run` where PyTorch would call the mode, which is slow.
+def fast_attributes(mode) -> dict[str, Any]:
+    """Return faster replacements for attributes and methods of `torch.Tensor`, by name."""
+    if _skip_modes is None:
+        return {}
+    reads = {name: _skip_mode(getattr(Tensor, name).__get__) for name in _NAMES["attributes"]}
+    reads |= {name: _read_device(name) for name in ("device", "is_cuda", "is_cpu")}
+    return {
+        **{name: _skip_mode(getattr(Tensor, name)) for name in _NAMES["methods"]},
+        **{name: _Attribute(getattr(Tensor, name), read) for name, read in reads.items()},
+        "grad": _Attribute(Tensor.grad, _read_gradient(mode), _set_gradient),
+    }
 
-    Where `run` returns NotImplemented or another mode comes first, `original` is called.
-    """
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            # No mode is active within a function that a mode handles.
-            if _is_any_mode_active():
-                top = _pop_mode()
-                try:
-                    if top is mode and (result := run(*args, **kwargs)) is not NotImplemented:
-                        return result
-                finally:
-                    _push_mode(top)
-            return original(*args, **kwargs)
-        except Exception as error:
-            error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
-            raise
-
-    return functools.wraps(original)(call)
+# In these functions, the only mode is nearly always the simulator's, or PyTorch's for a default
+# device. They may be interrupted by a signal's handler between two calls.
 
 
 def _skip_mode(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,12 +91,11 @@ def _skip_mode(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def read(tensor: Tensor) -> Any:
         kind = type(tensor)
-        # Nearly always, the only mode is the simulator's, or PyTorch's for a default device.
         if (kind is Tensor or kind is _Parameter) and _count_modes() == 1:
             try:
                 _skip_modes(True)
                 return original(tensor)
-            except BaseException:  # perhaps from a signal's handler, between the two calls
+            except BaseException:
                 _skip_modes(False)
                 raise
         return original(tensor)
@@ -113,56 +103,78 @@ def _skip_mode(original: Callable[..., Any]) -> Callable[..., Any]:
     return functools.wraps(original)(read)
 
 
-def fast_attributes(mode) -> dict[str, Any]:
-    """Return faster replacements for attributes and methods of `torch.Tensor`, by name."""
-    get_device, get_cuda, get_cpu, get_grad = (
-        getattr(Tensor, name).__get__ for name in ("device", "is_cuda", "is_cpu", "grad")
-    )
-    set_grad = Tensor.grad.__set__
+def _read_device(name: str) -> Callable[[Tensor], Any]:
+    """Return a faster function that reads an attribute that depends only on the device."""
+    original = getattr(Tensor, name).__get__
 
-    def device(tensor: Tensor) -> torch.device:
-        device_index = index_of(tensor)
-        return device_at(device_index) if device_index >= 0 else get_device(tensor)
-
-    def device_without_mode(tensor: Tensor) -> torch.device:
+    def read(tensor: Tensor) -> Any:
         kind = type(tensor)
-        is_plain = kind is Tensor or kind is _Parameter
-        if is_plain and _count_modes() == 1 and _is_any_mode_active():
+        if (kind is Tensor or kind is _Parameter) and _count_modes() == 1 and _is_any_mode_active():
             try:
                 _skip_modes(True)
-                if (memory := storage_of(tensor).device_tag.memory) is not None:
-                    return memory.device
-            except (NotImplementedError, RuntimeError):
-                pass
-            except BaseException:
+                memory = storage_of(tensor).device_tag.memory
+                if memory is not None:
+                    return memory.attributes[name]
+                _skip_modes(True)
+                return original(tensor)
+            except BaseException as error:
                 _skip_modes(False)
-                raise
-        return read_device(tensor)
+                if not isinstance(error, NotImplementedError):  # as a sparse tensor raises
+                    raise
+        return original(tensor)
 
-    reads = {} if _skip_modes is None else {f: _skip_mode(f) for f in _DEVICE_INDEPENDENT}
-    reads |= {
-        get_device: call_directly(mode, get_device, device),
-        get_cuda: call_directly(mode, get_cuda, lambda x: index_of(x) >= 0 or get_cuda(x)),
-        get_cpu: call_directly(mode, get_cpu, lambda x: index_of(x) < 0 and get_cpu(x)),
-        get_grad: call_directly(mode, get_grad, functools.partial(gradients.get_gradient, mode)),
-    }
-    if _skip_modes:
-        read_device, reads[get_device] = reads[get_device], device_without_mode
-    return {
-        get.__self__.__name__ if get.__name__ == "__get__" else get.__name__:
-            _Attribute(get.__self__, read) if get.__name__ == "__get__" else read
-        for get, read in reads.items()
-    } | {"grad": _Attribute(Tensor.grad, reads[get_grad], call_directly(
-        mode, set_grad, lambda x, grad: set_grad(x, grad) if grad is None else NotImplemented
-    ))}  # fmt: skip
+    return functools.wraps(original)(read)
+
+
+def _read_gradient(mode) -> Callable[[Tensor], Tensor | None]:
+    """Return a faster function that reads `grad`."""
+
+    def read(tensor: Tensor) -> Tensor | None:
+        if type(tensor) in PLAIN and _count_modes() == 1:
+            try:
+                _skip_modes(True)
+                gradient = _get_gradient(tensor)
+                if gradient is None:
+                    return None
+                _skip_modes(True)
+                index = storage_of(tensor).device_tag.index
+                _skip_modes(True)
+                storage = storage_of(gradient)
+                if index < 0 or storage.device_tag.index != index:
+                    gradients.set_device_of_storage(mode, storage, index)
+                return gradient
+            except BaseException as error:
+                _skip_modes(False)
+                if not isinstance(error, NotImplementedError):
+                    error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
+                    raise
+        return _get_gradient(tensor)
+
+    return read
+
+
+def _set_gradient(tensor: Tensor, gradient: Tensor | None) -> None:
+    """Set `grad`, faster if it is set to None."""
+    try:
+        if gradient is None and type(tensor) in PLAIN and _count_modes() == 1:
+            _skip_modes(True)
+        _put_gradient(tensor, gradient)
+    except BaseException as error:
+        _skip_modes(False)
+        error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
+        raise
 
 
 def without_mode(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function without tensors: the simulator's mode need not see it."""
 
-    def call(*args: Any) -> Any:
-        with torch._C.DisableTorchFunction() if _count_modes() == 1 else nullcontext():
-            return function(*args)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            with torch._C.DisableTorchFunction() if _count_modes() == 1 else nullcontext():
+                return function(*args, **kwargs)
+        except Exception as error:
+            error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
+            raise
 
     return functools.wraps(function)(call)
 

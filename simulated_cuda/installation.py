@@ -159,6 +159,7 @@ class Installation:
         self._replace(torch, "compile", unsupported.identity_compiler("torch.compile"))
         for name in ("__enter__", "__exit__"):  # each step of an optimizer calls them
             self._wrap(torch.autograd.profiler.record_function, name, inspection.without_mode)
+        self._wrap(torch.set_grad_enabled, "__init__", inspection.without_mode)
         self._wrap(torch.jit, "script", unsupported.wrap_script)
         self._replace(torch.jit, "trace", unsupported.identity_compiler("torch.jit.trace"))
         self._wrap(torch.autograd.profiler.profile, "__init__", unsupported.wrap_profiler)

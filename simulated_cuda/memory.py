@@ -5,10 +5,13 @@ bytes. The rules follow c10/cuda/CUDACachingAllocator.cpp with default settings 
 """
 
 import re
+import signal
 import threading
 import weakref
 from bisect import bisect_left, insort
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from operator import sub
 from typing import Any
 
@@ -21,7 +24,7 @@ _CPU_OUT_OF_MEMORY = re.compile(r"you tried to allocate (\d+) bytes")
 _BLOCK_METRICS = ("allocated_bytes", "requested_bytes", "allocation")
 METRICS = (*_BLOCK_METRICS, "reserved_bytes", "segment", "inactive_split_bytes", "inactive_split")
 # The number of pending blocks that triggers `_process`.
-_MAX_PENDING = 256
+_MAX_PENDING = 1024
 # The size of a block is a multiple of 512 bytes. Blocks are parts of segments, which the allocator
 # requests from the driver. A segment has 2 MiB for blocks up to 1 MiB (the small pool), 20 MiB for
 # blocks below 10 MiB, and a multiple of 2 MiB for larger blocks.
@@ -44,14 +47,35 @@ def segment_size(block: int) -> int:
     return (block + _SMALL_SEGMENT - 1) // _SMALL_SEGMENT * _SMALL_SEGMENT
 
 
-class Block(weakref.ref):
-    """A part of a segment, and a reference to the tag of its tensor, whose end frees the block.
+class DeviceTag:
+    """The device of a storage: `index` is the index of the simulated device, or -1 for the CPU.
+
+    `is_set` is False for the default tag, which every storage has until its device is set.
+    `guessed` is True if the device was set during a backward pass. Autograd may then pass the same
+    gradient from one device to another without a copy, since all data is on the CPU, so the device
+    that was set last is correct.
+    """
+
+    # `estimate` sets `is_protected` of what it must not write to, `from_host` of what it moved.
+    is_protected = from_host = pinned = False
+    is_set = True
+
+    def __init__(self, index: int, memory: Any = None, guessed: bool = False) -> None:
+        self.index, self.memory, self.guessed, self.nbytes = index, memory, guessed, 0
+
+
+class Block(DeviceTag, weakref.ref):
+    """A part of a segment, the tag of its storage, and a reference to it, whose end frees it.
 
     `previous` and `next` are its neighbors in the same segment. `used` is False until the block is
     placed in a segment, and None if it does not fit and after it is freed.
     """
 
-    __slots__ = ("address", "next", "previous", "requested", "size", "small", "used")
+    __slots__ = (
+        "address", "guessed", "index", "memory", "nbytes", "next", "previous", "size", "small",
+        "used",
+    )  # fmt: skip
+    __init__ = weakref.ref.__init__
 
     @property
     def is_split(self) -> bool:
@@ -66,7 +90,7 @@ def snapshot_entry(first: Block, index: int) -> dict[str, Any]:
     while block is not None:
         blocks.append({
             "address": block.address, "size": block.size, "frames": [],
-            "requested_size": block.requested if block.used else 0,
+            "requested_size": block.nbytes if block.used else 0,
             "state": "active_allocated" if block.used else "inactive",
         })  # fmt: skip
         block = block.next
@@ -127,6 +151,24 @@ def _difference(pools: list[int], other: list[int]) -> list[int]:
     return [large, small, large + small]
 
 
+@contextmanager
+def _deferred_interrupts() -> Iterator[None]:
+    """Run what must not end halfway: interrupts such as Ctrl-C are raised after the block."""
+    received: list[Any] = []
+    numbers = [getattr(signal, n) for n in ("SIGINT", "SIGALRM") if hasattr(signal, n)]
+    is_main = threading.current_thread() is threading.main_thread()
+    before = {n: signal.getsignal(n) for n in numbers if is_main and callable(signal.getsignal(n))}
+    try:
+        for number in before:
+            signal.signal(number, lambda *signals: received.append(signals))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number, frame in received:
+            before[number](number, frame)
+
+
 memories_in_use: weakref.WeakSet["DeviceMemory"] = weakref.WeakSet()
 
 
@@ -134,9 +176,13 @@ class DeviceMemory:
     """The memory of one simulated device: segments, their blocks, and statistics about both."""
 
     def __init__(self, index: int, total: int) -> None:
-        self.index, self.total, self.device = index, total, torch.device("cuda", index)
+        self.index, self.total = index, total
+        # Of all tensors on it.
+        self.attributes = {
+            "device": torch.device("cuda", index), "is_cuda": True, "is_cpu": False,
+        }  # fmt: skip
         self.limit: int | None = None  # set by set_per_process_memory_fraction
-        self._available = total
+        self.available = total
         self.statistics = {metric: Statistic() for metric in METRICS}
         self._block_statistics = [self.statistics[metric] for metric in _BLOCK_METRICS]
         self._freeing = False
@@ -152,7 +198,7 @@ class DeviceMemory:
         # The bytes reserved, and an upper bound on those of the large blocks that are pending.
         self._reserved_at_most = 0
         self._max_pending = 0
-        self._empty: weakref.WeakSet[Any] = weakref.WeakSet()  # tags of tensors without elements
+        self._empty: weakref.WeakSet[DeviceTag] = weakref.WeakSet()  # of empty tensors
         self._lock = threading.Lock()
         memories_in_use.add(self)
 
@@ -172,15 +218,17 @@ class DeviceMemory:
         self.collect()
         return self.statistics[metric].current[2]
 
-    def allocate(self, tag: Any, nbytes: int) -> None:
-        """Allocate bytes until `tag` is deleted, or raise `torch.OutOfMemoryError`."""
+    def allocate(self, storage: torch.UntypedStorage, guessed: bool = False) -> None:
+        """Set a storage's tag, and allocate its memory or raise `torch.OutOfMemoryError`."""
+        nbytes, pending = storage.nbytes(), self._pending
         if nbytes == 0:
+            storage.device_tag = tag = DeviceTag(self.index, self, guessed)
             self._empty.add(tag)
             return
-        pending = self._pending
         append = pending.append
-        block = Block(tag, append)
-        block.requested, block.used = nbytes, False
+        block = Block(storage, append)
+        block.index, block.memory, block.nbytes = self.index, self, nbytes
+        block.guessed, block.used = guessed, False
         append(block)
         if nbytes > SMALL:
             with self._lock:
@@ -189,21 +237,27 @@ class DeviceMemory:
         if len(pending) > self._max_pending:
             with self._lock:
                 self._process()
+        storage.device_tag = block
 
-    def tags(self) -> list[Any]:
+    def release(self, block: Block) -> None:
+        """Free the block of a storage that continues to exist."""
+        self.collect()  # Two entries in a row would be mistaken for its request and its end.
+        self._pending.append(block)
+        self.collect()
+
+    def tags(self) -> list[DeviceTag]:
         """Return the tags of all tensors on this device."""
         self.collect()
         blocks = list(self._segments.values())
         for block in blocks:
             blocks += [] if block.next is None else [block.next]
-        tags = [*self._empty, *(block() for block in blocks if block.used)]
-        return [tag for tag in tags if tag is not None]
+        return [*self._empty, *(block for block in blocks if block.used)]
 
     def check(self, nbytes: int) -> None:
         """Raise `torch.OutOfMemoryError` if `nbytes` bytes do not fit, without allocating them."""
         size = block_size(nbytes)
         at_most = self._reserved_at_most + len(self._pending) * _SMALL_SEGMENT
-        if nbytes and at_most + segment_size(size) > self._available:
+        if nbytes and at_most + segment_size(size) > self.available:
             with self._lock:
                 self._process()
                 self._find(nbytes, size)
@@ -212,7 +266,7 @@ class DeviceMemory:
         """Limit the memory, as `set_per_process_memory_fraction` does; None removes the limit."""
         self.collect()
         self.limit = limit
-        self._available = self.total if limit is None else limit
+        self.available = self.total if limit is None else limit
         self._set_max_pending()
 
     def empty_cache(self) -> None:
@@ -259,59 +313,60 @@ class DeviceMemory:
     def _process(self) -> None:
         """Allocate and free the pending blocks in order, and update the statistics."""
         pending, (sizes, requests, counts) = self._pending, self._block_statistics
-        try:
-            while pending:
-                block = pending.popleft()
-                # Most often, a block is freed and one of its size requested. They would all get
-                # the same address, so only the last one is placed.
-                repeats = 0
-                while (
-                    len(pending) > 1 and pending[0] is block
-                    and (following := pending[1]).requested == block.requested
-                    and following.used is False
-                ):  # fmt: skip
-                    pending.popleft()
+        with _deferred_interrupts():
+            try:
+                while pending:
                     block = pending.popleft()
-                    repeats += 1
-                if repeats:
-                    size = block_size(block.requested)
-                    for statistic, value in (sizes, size), (requests, block.requested), (counts, 1):
-                        statistic.added[size <= SMALL] += repeats * value
-                        statistic.removed[size <= SMALL] += repeats * value
-                used = block.used
-                if used is None:
-                    continue
-                if used:
-                    if not self._freeing:
-                        note_peaks(self._block_statistics)
-                    sizes.removed[block.small] += block.size
-                    requests.removed[block.small] += block.requested
-                    counts.removed[block.small] += 1
-                    self._free(block)
-                else:
-                    self._place(block)
-                    sizes.added[block.small] += block.size
-                    requests.added[block.small] += block.requested
-                    counts.added[block.small] += 1
-                self._freeing = used
-        finally:
-            note_peaks(self._block_statistics)
-            self._reserved_at_most = self._reserved()
-            self._set_max_pending()
+                    # Most often, a block is freed and one of its size requested. They would all get
+                    # the same address, so only the last one is placed.
+                    repeats = 0
+                    while (
+                        len(pending) > 1 and pending[0] is block
+                        and (following := pending[1]).nbytes == block.nbytes
+                        and following.used is False
+                    ):  # fmt: skip
+                        pending.popleft()
+                        block = pending.popleft()
+                        repeats += 1
+                    if repeats:
+                        nbytes, size = block.nbytes, block_size(block.nbytes)
+                        for statistic, value in (sizes, size), (requests, nbytes), (counts, 1):
+                            statistic.added[size <= SMALL] += repeats * value
+                            statistic.removed[size <= SMALL] += repeats * value
+                    used = block.used
+                    if used is None:
+                        continue
+                    if used:
+                        if not self._freeing:
+                            note_peaks(self._block_statistics)
+                        sizes.removed[block.small] += block.size
+                        requests.removed[block.small] += block.nbytes
+                        counts.removed[block.small] += 1
+                        self._free(block)
+                    else:
+                        self._place(block)
+                        sizes.added[block.small] += block.size
+                        requests.added[block.small] += block.nbytes
+                        counts.added[block.small] += 1
+                    self._freeing = used
+            finally:
+                note_peaks(self._block_statistics)
+                self._reserved_at_most = self._reserved()
+                self._set_max_pending()
 
     def _set_max_pending(self) -> None:
-        free_bytes = self._available - self._reserved_at_most
+        free_bytes = self.available - self._reserved_at_most
         self._max_pending = min(_MAX_PENDING, free_bytes // _SMALL_SEGMENT)
 
     def _place(self, block: Block) -> None:
         """Allocate a block from the smallest unused block that fits, and split off the rest."""
-        block.size = size = block_size(block.requested)
+        block.size = size = block_size(block.nbytes)
         block.small = small = size <= SMALL
         block.used = None
         unused = self._unused[small]
         position = bisect_left(unused, (size,))  # as in `_find`, whose call takes time
         if position == len(unused):
-            position = self._find(block.requested, size)
+            position = self._find(block.nbytes, size)
         free_block = unused.pop(position)[2]
         block.address = address = free_block.address
         block.previous = before = free_block.previous
@@ -358,11 +413,11 @@ class DeviceMemory:
     def _reserve(self, nbytes: int, size: int) -> None:
         """Reserve a segment for a block of `size` bytes."""
         nbytes_of_segment, small = segment_size(size), size <= SMALL
-        if self._reserved() + nbytes_of_segment > self._available:
+        if self._reserved() + nbytes_of_segment > self.available:
             # Like PyTorch's allocator, release unused segments and retry.
             self._return_unused_segments()
             self.retries += 1
-            if self._reserved() + nbytes_of_segment > self._available:
+            if self._reserved() + nbytes_of_segment > self.available:
                 self._raise_out_of_memory(nbytes)
         segment = Block(self)
         segment.size, segment.used = nbytes_of_segment, None

@@ -15,16 +15,7 @@ from torch.utils._pytree import tree_leaves
 
 from . import cuda_only_errors, rules
 from .device_checks import check_named
-from .device_tags import (
-    CPU,
-    DispatchMode,
-    device_of,
-    index_of,
-    move_storage,
-    set_devices,
-    storage_of,
-    thread,
-)  # fmt: skip
+from .device_tags import CPU, DispatchMode, device_of, index_of, move_storage, set_devices, thread
 from .messages import text
 
 Tensor = torch.Tensor
@@ -52,7 +43,7 @@ def run(mode, func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         raise
     if func is _VF._pad_packed_sequence:
         # PyTorch keeps the lengths on the CPU.
-        move_storage(storage_of(result[1]), CPU, mode.memories)
+        move_storage(result[1].untyped_storage(), CPU, mode.memories)
     return result
 
 
@@ -172,10 +163,6 @@ def _recurrent_cell(method: str, state_name: str) -> Check:
     return check
 
 
-def _root_mean_square_norm(input, normalized_shape, weight=None, *args, **kwargs):
-    check_named("__fused_rms_norm", input=input, weight=weight)
-
-
 def _quantile(input, q, *args, **kwargs):
     if isinstance(q, Tensor) and index_of(q) != index_of(input):
         raise RuntimeError(text("quantile"))
@@ -194,7 +181,9 @@ def _as_method(name: str, check: Check) -> dict[Callable[..., Any], Check]:
 # Each check takes the function's arguments, and raises CUDA's error.
 _CHECKS: dict[Callable[..., Any], Check] = {
     F.scaled_dot_product_attention: _attention,
-    **dict.fromkeys((F.rms_norm, torch.rms_norm), _root_mean_square_norm),
+    **dict.fromkeys(
+        (F.rms_norm, torch.rms_norm), lambda input, normalized_shape, weight=None, *args, **kwargs:
+        check_named("__fused_rms_norm", input=input, weight=weight)),
     _VF.lstm_cell: _recurrent_cell("__thnn_fused_lstm_cell", "cx"),
     _VF.gru_cell: _recurrent_cell("__thnn_fused_gru_cell", "hx"),
     **dict.fromkeys((_VF.lstm, _VF.gru, _VF.rnn_tanh, _VF.rnn_relu), _recurrent),

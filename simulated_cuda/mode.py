@@ -4,6 +4,7 @@ If all tensors are on one device, as in nearly all operations, the operation run
 Operations on several devices go to `mixed_devices.py`, which performs the same checks as CUDA.
 """
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -24,24 +25,17 @@ from . import (
     storages,
     tracebacks,
 )  # fmt: skip
-from .device_tags import (
-    CPU,
-    PLAIN,
-    UNKNOWN,
-    DispatchMode,
-    index_of,
-    move_storage,
-    set_devices,
-    storage_of,
-    tag_of,
-    thread,
-)  # fmt: skip
+from .device_tags import CPU, PLAIN, UNKNOWN, DispatchMode, set_devices, storage_of, tag_of, thread
 from .machine import Machine
 from .memory import DeviceMemory
 
 Tensor = torch.Tensor
 _is_deterministic = torch._C._get_deterministic_algorithms
 _is_cpu = Tensor.is_cpu.__get__
+# PyTorch's C functions, which are faster than its Python wrappers for them.
+_is_any_mode_active = torch._C._is_torch_function_mode_enabled
+_pop_mode = torch._C._pop_torch_function_stack
+_push_mode = torch._C._push_on_torch_function_stack
 _NUMBERS = frozenset({float, int})
 
 # Takes this mode, the function, its args and its kwargs.
@@ -50,6 +44,7 @@ Handler = Callable[["SimulatedCUDA", Callable[..., Any], tuple, dict[str, Any]],
 # Results of `_common_device_index` other than a device index or `CPU`.
 _NO_TENSOR = -2
 _MIXED = -3
+_PLAIN_OR_NONE = PLAIN | {type(None)}
 # The types of most arguments that are not tensors.
 _NO_TENSORS = frozenset({bool, float, int, str, type(None)})
 
@@ -101,49 +96,65 @@ class SimulatedCUDA(TorchFunctionMode):
     def wrap_handle_torch_function(self, handle: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap PyTorch's `handle_torch_function` to call this mode faster."""
 
-        def run(
+        def call(
             public_api: Callable[..., Any], relevant: Iterable[Any], /, *args: Any, **kwargs: Any
         ) -> Any:
-            for value in relevant:
-                if type(value) not in PLAIN and value is not None:
-                    return NotImplemented
-            return self.__torch_function__(public_api, (), args, kwargs)
+            try:
+                is_plain = _PLAIN_OR_NONE.issuperset(map(type, relevant))
+                if is_plain and _is_any_mode_active():
+                    top = self  # if a signal's handler raises before `top` is set below
+                    try:
+                        top = _pop_mode()
+                        if top is self:
+                            return self.__torch_function__(public_api, (), args, kwargs)
+                    finally:
+                        _push_mode(top)
+                return handle(public_api, relevant, *args, **kwargs)
+            except Exception as error:
+                error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
+                raise
 
-        return inspection.call_directly(self, handle, run)
+        return functools.wraps(handle)(call)
 
     def fast_operators(self) -> dict[str, Callable[..., Any]]:
         """Return replacements for operators of `torch.Tensor` that call this mode faster."""
         machine, count_dispatch_modes = self.machine, torch._C._len_torch_dispatch_stack
-        get_dtype, names = Tensor.dtype.__get__, settings.table("functions")["operators"]
+        names = settings.table("functions")["operators"]
 
         def fast(operator: Callable[..., Any], method: Callable[..., Any]) -> Callable[..., Any]:
-            is_product = method in self.device_handlers
-
-            # Not if Python code may run during an operation: it needs `thread.running`.
-            def run(tensor: Tensor, other: Any) -> Any:
+            def call(tensor: Tensor, other: Any) -> Any:
                 kind = type(other)
-                if (
-                    type(tensor) not in PLAIN or not (kind in PLAIN or kind in _NUMBERS)
-                    or self.uses_hooks or count_dispatch_modes() or machine.forked
-                    or autocast.state.used or _is_deterministic()
-                ):  # fmt: skip
-                    return NotImplemented
                 try:
-                    index = storage_of(tensor).device_tag.index
-                    if (
-                        index < 0 or (kind in PLAIN and storage_of(other).device_tag.index != index)
-                        or (is_product and get_dtype(tensor) is not torch.float32)
+                    # Not if Python code may run during an operation: it needs `thread.running`.
+                    if not (
+                        type(tensor) not in PLAIN or (kind not in PLAIN and kind not in _NUMBERS)
+                        or self.uses_hooks or count_dispatch_modes() or machine.forked
+                        or autocast.state.used or _is_deterministic() or not _is_any_mode_active()
                     ):  # fmt: skip
-                        return NotImplemented
-                    result = method(tensor, other)
-                    storage = storage_of(result)
-                except (IndexError, RuntimeError):
-                    return NotImplemented  # The mode runs the operation again, and explains it.
-                if storage.device_tag is UNKNOWN:
-                    move_storage(storage, index, self.memories, thread.backward_depth > 0)
-                return result
+                        top = self  # as above
+                        try:
+                            top = _pop_mode()
+                            index = storage_of(tensor).device_tag.index
+                            others = tensor if kind in _NUMBERS else other
+                            if top is self and storage_of(others).device_tag.index == index >= 0:
+                                result = method(tensor, other)
+                                storage = storage_of(result)
+                                if storage.device_tag is UNKNOWN:
+                                    memory = self.memories[index]
+                                    memory.allocate(storage, thread.backward_depth > 0)
+                                return result
+                        except torch.OutOfMemoryError:
+                            raise
+                        except (IndexError, RuntimeError):
+                            pass  # The mode runs the operation again, and explains it.
+                        finally:
+                            _push_mode(top)
+                    return operator(tensor, other)
+                except Exception as error:
+                    error.__traceback__ = tracebacks.without_simulator(error.__traceback__)
+                    raise
 
-            return inspection.call_directly(self, operator, run)
+            return functools.wraps(operator)(call)
 
         return {k: fast(getattr(Tensor, k), getattr(Tensor, v)) for k, v in names.items()}
 
@@ -180,7 +191,7 @@ class SimulatedCUDA(TorchFunctionMode):
             except (NotImplementedError, RuntimeError):
                 has_cpu_storage = False
             if has_cpu_storage:
-                move_storage(storage, device_index, self.memories, thread.backward_depth > 0)
+                self.memories[device_index].allocate(storage, thread.backward_depth > 0)
                 return result
         elif isinstance(result, list | tuple) and result and args:
             # A list that the operation changed in place.
@@ -240,7 +251,7 @@ class EveryAllocation(DispatchMode):
             device_index = thread.running
             if device_index == CPU and thread.backward_depth:
                 tensors = (x for x in tree_leaves(args) if isinstance(x, torch.Tensor))
-                device_index = max((index_of(tensor) for tensor in tensors), default=CPU)
+                device_index = max((tag_of(tensor).index for tensor in tensors), default=CPU)
             if device_index != CPU:
                 set_devices(result, device_index, self.memories, guess=thread.backward_depth > 0)
                 if operation is torch.ops.aten._softmax_backward_data.default:

@@ -8,17 +8,8 @@ import torch
 from torch.utils import _device as default_device
 
 from . import generators
-from .device_tags import (
-    CPU,
-    as_dtype,
-    bytes_of,
-    device_of,
-    index_of,
-    mark_as_pinned,
-    set_devices,
-    tag_of,
-    type_of,
-)  # fmt: skip
+from .device_tags import CPU, device_of, index_of, set_devices, storage_of, tag_of, type_of
+from .memory import DeviceTag
 
 Tensor = torch.Tensor
 # Functions that share memory with their input if possible. On a GPU, the result must be a copy.
@@ -29,6 +20,25 @@ _CHECKED_AFTER = {
     torch.tensor, *_MEMORY_SHARING, torch.nested.nested_tensor, torch.arange, torch.range,
     torch.linspace, torch.logspace,
 }  # fmt: skip
+
+
+# PyTorch accepts these types where it expects a dtype.
+_DTYPES = {
+    bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128,
+}  # fmt: skip
+
+
+def _bytes_of(tensor: Tensor, dtype: torch.dtype | type | None = None) -> int:
+    """Return the size of a tensor's elements in bytes, after conversion to `dtype` if given."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return tensor.numel() * (_DTYPES.get(dtype, dtype) or tensor.dtype).itemsize
+
+
+def _mark_as_pinned(tensor: Tensor) -> Tensor:
+    """Mark the memory of a CPU tensor as pinned, and return the tensor."""
+    storage_of(tensor).device_tag = tag = DeviceTag(CPU)
+    tag.pinned = True
+    return tensor
 
 
 def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
@@ -84,7 +94,7 @@ def make(mode, func, args, kwargs):
                 mode.memories[device_index].explain_failed_allocation(error)
             raise
     if device_index == CPU:
-        return mark_as_pinned(result) if pinned else result
+        return _mark_as_pinned(result) if pinned else result
     if func in _MEMORY_SHARING and result is not source:
         result = result.clone()
     set_devices(result, device_index, mode.memories)
@@ -94,7 +104,7 @@ def make(mode, func, args, kwargs):
 def copy_to_device(mode, tensor: Tensor, device_index: int, dtype: torch.dtype | None = None):
     """Return a differentiable copy of `tensor` on the device with this index, as `.to` does."""
     if device_index >= 0:
-        mode.memories[device_index].check(bytes_of(tensor, dtype))
+        mode.memories[device_index].check(_bytes_of(tensor, dtype))
     result = tensor.to(dtype or tensor.dtype, copy=True)
     if device_index >= 0:
         set_devices(result, device_index, mode.memories)
@@ -141,7 +151,7 @@ def to(mode, func, args, kwargs):
     other = options.pop("other", None)
     if rest and isinstance(rest[0], Tensor):
         other = rest.pop(0)
-    elif rest and isinstance(as_dtype(rest[0]), torch.dtype):
+    elif rest and isinstance(_DTYPES.get(rest[0], rest[0]), torch.dtype):
         dtype = rest.pop(0)
     elif rest:
         device = rest.pop(0)
@@ -158,7 +168,7 @@ def to(mode, func, args, kwargs):
     source = index_of(tensor)
     target = source if device_index is None else device_index
     if target >= 0 and target != source:
-        mode.memories[target].check(bytes_of(tensor, dtype))
+        mode.memories[target].check(_bytes_of(tensor, dtype))
     result = tensor.to(
         dtype or tensor.dtype, copy=copy or target != source,
         memory_format=options.get("memory_format") or torch.preserve_format,
@@ -242,4 +252,4 @@ def pin_memory(mode, func, args, kwargs):
     tensor = args[0]
     if index_of(tensor) >= 0:
         raise RuntimeError(f"cannot pin '{type_of(tensor)}' only dense CPU tensors can be pinned")
-    return tensor if tag_of(tensor).pinned else mark_as_pinned(tensor.clone())
+    return tensor if tag_of(tensor).pinned else _mark_as_pinned(tensor.clone())

@@ -121,9 +121,8 @@ _RULES |= {
 @_rule("_ctc_loss")
 def _ctc_loss(func, args, kwargs):
     """Targets may be on any device; lengths must be on the same device as the input."""
-    return check_each(
-        func, [a for a in tensor_arguments(func, args, kwargs) if a.name != "targets"]
-    )
+    arguments = [a for a in tensor_arguments(func, args, kwargs) if a.name != "targets"]
+    return check_each(func, arguments)
 
 
 @_rule("stack", "_stack")

@@ -31,26 +31,10 @@ def _half(*shape: int) -> tuple[int, ...]:
     return (max(1, math.prod(shape) // 2),)
 
 
-def _nonzero(x: Tensor) -> Tensor:
-    return _empty((*_half(*x.shape), x.dim()), torch.int64)
-
-
-def _masked_select(x: Tensor, mask: Tensor) -> Tensor:
-    return _empty(_half(*torch.broadcast_shapes(x.shape, mask.shape)), x.dtype)
-
-
 def _unique(x: Tensor, *options: Any, **named: Any) -> tuple[Tensor, Tensor, Tensor]:
     count = _half(*x.shape)
     indices = _empty(x.shape, torch.int64), _empty(count, torch.int64)
     return _empty(count, x.dtype), *indices
-
-
-def _bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    return _empty((max(minlength, 1),), torch.int64 if weights is None else weights.dtype)
-
-
-def _repeat_interleave(repeats: Tensor, output_size: int | None = None) -> Tensor:
-    return _empty((output_size or 2 * repeats.numel(),), torch.int64)
 
 
 def _pack(x: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
@@ -65,9 +49,16 @@ def _ctc(x: Tensor, targets: Tensor, inputs: Any, lengths: Any, *options: Any, *
 
 # Operations whose result has a shape that depends on values, or that have no meta kernel.
 _BY_VALUE: dict[str, Callable[..., Any]] = {
-    "nonzero": _nonzero, "masked_select": _masked_select, "_unique2": _unique,
-    "unique_dim": _unique, "unique_consecutive": _unique, "bincount": _bincount,
-    "repeat_interleave": _repeat_interleave, "_pack_padded_sequence": _pack,
+    "nonzero": lambda x: _empty((*_half(*x.shape), x.dim()), torch.int64),
+    "masked_select": lambda x, m: _empty(_half(*torch.broadcast_shapes(x.shape, m.shape)), x.dtype),
+    "bincount": lambda x, weights=None, minlength=0: (
+        _empty((max(minlength, 1),), torch.int64 if weights is None else weights.dtype)
+    ),
+    "repeat_interleave": lambda repeats, output_size=None: (
+        _empty((output_size or 2 * repeats.numel(),), torch.int64)
+    ),
+    **dict.fromkeys(("_unique2", "unique_dim", "unique_consecutive"), _unique),
+    "_pack_padded_sequence": _pack,
     "_pack_padded_sequence_backward": lambda gradient, shape, *_: _empty(shape, gradient.dtype),
     "_ctc_loss": _ctc, "_linalg_check_errors": lambda *args, **named: None,
     "_ctc_loss_backward": lambda gradient, x, *_: torch.empty_like(x),

@@ -134,10 +134,6 @@ def _as_one_kernel(
     return handle
 
 
-def _attention_works(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **options):
-    return [attention(query, key, value, is_causal)]
-
-
 def _attend(mode, func, args, kwargs, device_index: int):
     if mode.machine.computes:
         return mode.run(func, args, kwargs, device_index)
@@ -175,10 +171,6 @@ def _dropout_works(input, p=0.5, training=True, inplace=False):
     return [Work("elementwise", 2 * nbytes(input) + input.numel(), name="dropout")]
 
 
-def _norm_works(input, *args, **kwargs):
-    return [Work("reduction", 2 * nbytes(input), name="rms_norm")]
-
-
 def _norm(mode, func, args, kwargs, device_index: int):
     # It needs as much memory as CUDA's; the CPU's RMSNorm would keep the result of each step.
     def norm(input, normalized_shape, weight=None, eps=None):
@@ -201,7 +193,15 @@ def _recurrent_works(input, second, third, *args, **options):
 
 
 _attention_handler = _as_one_kernel(
-    _attention_works, lambda works: [*map(attention_backward, works)], _attend
+    lambda query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **options: (
+        [attention(query, key, value, is_causal)]
+    ),
+    lambda works: [*map(attention_backward, works)],
+    _attend,
+)
+_norm_handler = _as_one_kernel(
+    lambda input, *args, **kwargs: [Work("reduction", 2 * nbytes(input), name="rms_norm")],
+    compute=_norm,
 )
 
 
@@ -211,7 +211,7 @@ def handlers() -> dict[Callable[..., Any], Callable[..., Any]]:
         F.scaled_dot_product_attention: _attention_handler,
         F.multi_head_attention_forward: _multi_head,
         F.dropout: _as_one_kernel(_dropout_works),
-        **dict.fromkeys((F.rms_norm, torch.rms_norm), _as_one_kernel(_norm_works, compute=_norm)),
+        **dict.fromkeys((F.rms_norm, torch.rms_norm), _norm_handler),
         **dict.fromkeys(
             (_VF.lstm, _VF.gru, _VF.rnn_tanh, _VF.rnn_relu),
             _as_one_kernel(_recurrent_works, lambda works: 2 * works),

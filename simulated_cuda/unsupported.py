@@ -28,19 +28,11 @@ def replacements() -> dict[str, Callable[..., Any]]:
 
 def other_replacements() -> list[tuple[object, str, Any]]:
     """Return the owner, name and replacement of each unsupported attribute elsewhere."""
-    found: list[tuple[object, str, Any]] = []
-    for row in _NAMES:
-        # Some modules and names are new or gone in some version of PyTorch.
-        owner = functools.reduce(
-            lambda m, n: getattr(m, n, None), row["owner"].split(".")[1:], torch
-        )
-        found += [
-            (owner, name, _not_simulated(owner, name, row["advice"]))
-            for name in row["names"]
-            if row["owner"] != "torch.cuda" and hasattr(owner, name)
-        ]
+    # Some modules and names are new or gone in some version of PyTorch.
+    rows = [(sys.modules.get(r["owner"]), r) for r in _NAMES if r["owner"] != "torch.cuda"]
     return [
-        *found,
+        *((owner, name, _not_simulated(owner, name, row["advice"]))
+          for owner, row in rows for name in row["names"] if hasattr(owner, name)),
         (torch.backends.cuda.cuFFTPlanCache, "clear", lambda cache: None),
         # Creating a function is allowed: PyTorch compiles it in the first call.
         (torch.cuda.jiterator._JittedFunction, "__call__",

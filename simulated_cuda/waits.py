@@ -85,11 +85,6 @@ def _argument(args: Sequence[Any], kwargs: dict[str, Any], position: int, name: 
     return args[position] if len(args) > position else kwargs.get(name)
 
 
-def _equal(args: tuple, kwargs: dict) -> int:
-    first, second = args
-    return first.shape == second.shape and first.numel() > 0 and first is not second
-
-
 def _index(args: tuple, kwargs: dict) -> int:
     """One wait for each mask, whose elements are counted, and for each index on the CPU."""
     indices = [index for index in args[1] if index is not None]
@@ -107,11 +102,6 @@ def _index_put(args: tuple, kwargs: dict) -> int:
     return 0 if fills else _index(args, kwargs)
 
 
-def _value_on_gpu(args: tuple, kwargs: dict) -> int:
-    """One wait if a number, the last argument, is a tensor on the GPU."""
-    return int(isinstance(args[-1], Tensor) and _on_gpu(args[-1]))
-
-
 # The waits of one primitive operation, from its arguments, if one of its tensors is on a GPU.
 _STEPS: dict[Any, Callable[[tuple, dict], int]] = {
     _aten._local_scalar_dense: lambda args, kwargs: int(_on_gpu(args[0])),
@@ -121,12 +111,14 @@ _STEPS: dict[Any, Callable[[tuple, dict], int]] = {
     _aten._unsafe_index: _index,
     **dict.fromkeys((_aten.index_put, _aten.index_put_, _aten._index_put_impl_), _index_put),
     **dict.fromkeys((_aten.masked_fill, _aten.masked_fill_, _aten.index_fill, _aten.index_fill_),
-                    _value_on_gpu),
+                    lambda args, kwargs: isinstance(args[-1], Tensor) and _on_gpu(args[-1])),
     _aten.bincount: lambda args, kwargs: (
         bool(args[0].numel()) and (1 if args[0].dtype == torch.uint8 else 2)
     ),
     _aten.repeat_interleave: lambda args, kwargs: 2 * (kwargs.get("output_size") is None),
-    _aten.equal: _equal,
+    _aten.equal: lambda args, kwargs: (
+        args[0].shape == args[1].shape and args[0].numel() > 0 and args[0] is not args[1]
+    ),
     _aten.histc: lambda args, kwargs: (
         2 * ((_argument(args, kwargs, 2, "min") or 0) == (_argument(args, kwargs, 3, "max") or 0))
     ),

@@ -1,5 +1,6 @@
 """The simulated memory follows the rules of c10/cuda/CUDACachingAllocator.cpp."""
 
+import signal
 from random import Random
 
 import pytest
@@ -9,7 +10,6 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack as dis
 
 import simulated_cuda
 from simulated_cuda import memory
-from simulated_cuda.device_tags import DeviceTag
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -167,15 +167,29 @@ def test_statistics_do_not_depend_on_when_blocks_are_processed(monkeypatch):
     assert statistics_with(0) == statistics_with(4096)
 
 
+def test_interrupt_during_an_update_of_the_statistics_is_raised_after_it(gpu, monkeypatch):
+    def place(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        original(*arguments)
+
+    original = memory.DeviceMemory._place
+    tensors = [torch.ones(2, device=gpu) for _ in range(2)]  # the second one is not placed yet
+    monkeypatch.setattr(memory.DeviceMemory, "_place", place)
+    with pytest.raises(KeyboardInterrupt):
+        torch.cuda.memory_allocated()
+    assert torch.cuda.memory_allocated() == 512 * len(tensors)
+
+
 def test_blocks_that_are_freed_and_requested_in_a_row_are_the_same_as_one_at_a_time(monkeypatch):
     def history(random: Random) -> tuple[list, list]:
-        device, tags = memory.DeviceMemory(0, 1 << 30), []
+        device, storages = memory.DeviceMemory(0, 1 << 30), []
         for _ in range(2000):
-            if tags and random.random() < 0.5:
-                tags.pop(-min(len(tags), random.choice([1, 2, 2, 5])))
+            if storages and random.random() < 0.5:
+                storages.pop(-min(len(storages), random.choice([1, 2, 2, 5])))
             else:
-                tags.append(DeviceTag(0))
-                device.allocate(tags[-1], random.choice([1, 512, 600, 1024, MIB, 3 * MIB]))
+                nbytes = random.choice([1, 512, 600, 1024, MIB, 3 * MIB])
+                storages.append(torch.UntypedStorage(nbytes, device="meta"))
+                device.allocate(storages[-1])
         device.collect()
         figures = [device.statistics[name] for name in memory.METRICS]
         return device.snapshot(), [(x.current, x.peak, x.freed, x.allocated) for x in figures]

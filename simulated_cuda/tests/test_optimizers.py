@@ -55,8 +55,8 @@ def test_mode_calls_per_parameter_are_few(gpu):
             mode.side_effect = original
             step()
         call_counts.append(mode.call_count)
-    # Two calls per parameter: `p.detach()` in `step`, and `p.grad = None` in `zero_grad`.
-    assert call_counts[1] - call_counts[0] <= 100
+    # One call per parameter, `p.detach()` in `step`; up to torch 2.13 also those of attributes.
+    assert call_counts[1] - call_counts[0] <= 50 * (1 if torch.__version__ >= "2.14" else 8)
 
 
 def test_parameters_on_two_devices_use_the_for_loop_implementation(gpu):

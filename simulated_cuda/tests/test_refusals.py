@@ -46,12 +46,9 @@ REFUSED = [
     ("F.max_pool2d(image, 2)", '^"max_pool2d_with_indices_out_cuda_frame" not implemented'),
     ("F.max_pool3d(byte, 2)", '^"max_pool3d_with_indices_out_frame" not implemented for .Byte'),
     ("F.interpolate(image.byte(), 8, mode='bilinear')", '^"upsample_bilinear2d_out_frame" not'),
-    ("F.interpolate(image.byte(), 8, mode='bicubic')", '^"upsample_bicubic2d_out_frame" not'),
-    ("F.bilinear(i, i, i[None])", '^"baddbmm_cuda" not implemented for .Long'),
     ("torch.igamma(half.half(), half.half())", '^"igamma_cuda" not implemented for .Half'),
     ("torch.histc(half.bfloat16())", '^"histc" not implemented for .BFloat16'),
     ("i.to(torch.uint16).sort()", '^"sort" not implemented for .UInt16'),
-    ("i.to(torch.uint16).roll(1)", '^"roll_cuda" not implemented for .UInt16'),
     ("F.conv1d(i[None], i[None])", f"{NO_CUDNN_TYPE} Long"),
     ("F.conv2d(image, image)", f"{NO_CUDNN_TYPE} Long"),
     ("F.conv_transpose2d(image.bool(), image.bool())", f"{NO_CUDNN_TYPE} Bool"),
@@ -61,7 +58,7 @@ REFUSED = [
     ("without_cudnn(F.conv2d)(image, image)", '^"slow_conv2d_cuda" not implemented'),
     ("F.conv2d(image.byte(), net.weight)", BYTE_AND_FLOAT),
     ("net(image.byte())", INPUT_AND_BIAS),
-    ("x @ x.double()", TWO_DTYPES),
+    *((code, TWO_DTYPES) for code in ("x @ x.double()", "x @ i", "i @ x")),
     ("torch.autocast('cuda')(nn.BCELoss())(half, half)", "are unsafe to autocast"),
     # Two devices, in operators with a check of their own.
     ("torch.cholesky_solve(x, y)", "Expected b and A to be on the same device, but found b on cu"),
@@ -97,14 +94,12 @@ REFUSED = [
         ("x.__cuda_array_interface__", "__cuda_array_interface__"),
         ("torch.export.export(nn.Linear(1, 1), (torch.ones(1),))", "torch.export"),
         ("torch.cuda.CUDAGraph()", "torch.cuda.CUDAGraph"),
-        ("torch.cuda.graphs.CUDAGraph()", "torch.cuda.CUDAGraph"),
         ("torch.cuda.graph()", "torch.cuda.graph"),
         ("torch.cuda.MemPool()", "torch.cuda.MemPool"),
         ("torch.cuda.sparse.FloatTensor()", "torch.cuda.sparse.FloatTensor"),
         ("torch.cuda.tunable.get_validators()", "torch.cuda.tunable.get_validators"),
         ("torch.cuda.gds.GdsFile('file', 0)", "torch.cuda.gds.GdsFile"),
         ("torch.cuda.utilization()", "torch.cuda.utilization"),
-        ("torch.cuda.temperature(0)", "torch.cuda.temperature"),
         ("torch.cuda.cudart()", "torch.cuda.cudart"),
         ("ForkingPickler.dumps(x)", "sharing GPU tensors"),
         ("FakeTensorMode().from_tensor(x)", "FakeTensor"),
@@ -120,10 +115,8 @@ EXPECTED = [
     "torch.einsum('ij,ij->ij', i + 2, i + 2).tolist() == [[9, 4], [4, 9]]",
     "torch.einsum('i,j->ij', i[0], i[0]).is_cuda",
     "not torch.cuda.is_current_stream_capturing()",
-    "not torch.cuda.graphs.is_current_stream_capturing()",
     "not any(isinstance(x, cls) for cls in (torch.cuda.CUDAGraph, torch.cuda.MemPool))",
     "torch.backends.cuda.cufft_plan_cache.clear() is None",
-    "torch.backends.cuda.cufft_plan_cache[0].clear() is None",
 ]
 
 
@@ -172,23 +165,18 @@ def test_advice_in_cuda_errors_matches_the_torch_version(
     ("code", "dtype"),
     [
         ("torch.fft.rfft(half.half())", "complex32"),
-        ("torch.fft.ifft(half.to(torch.complex32))", "complex32"),
         ("torch.fft.hfft(half.to(torch.complex32))", "float16"),
         ("half.to(torch.complex32).sin()", "complex32"),
-        ("half.to(torch.complex32).angle()", "float16"),
         ("F.avg_pool3d(volume.half(), 2)", "float16"),
         ("F.multi_margin_loss(x.bfloat16(), i[0])", "bfloat16"),
         ("x.bool().abs()", "bool"),
-        ("x.bool().trace()", "int64"),
         ("torch.histc(i.int(), 4, 0, 1)", "int32"),
         ("torch.histc(half, 4, 0, 1)", "float32"),
         ("F.max_pool2d(image.half(), 2)", "float16"),
     ],
 )
 def test_dtypes_without_a_kernel_for_the_cpu_work_if_cuda_has_one(gpu, code, dtype):
-    names = {"torch": torch, "F": F, "nn": nn}
-    exec(SETUP, names)
-    result = eval(code, names)
+    result = evaluate(code)
     assert (result.device, result.dtype) == (gpu, getattr(torch, dtype))
 
 
