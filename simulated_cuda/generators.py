@@ -79,9 +79,6 @@ class _Factory(type):
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, _RealGenerator)
 
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, _RealGenerator)
-
 
 def generator_class(machine: Machine) -> type:
     """Return the replacement for `torch.Generator`."""

@@ -4,8 +4,8 @@ Only sizes and addresses are tracked; the data of the tensors is in CPU memory. 
 bytes. The rules follow c10/cuda/CUDACachingAllocator.cpp with default settings and one stream.
 """
 
+import _signal  # faster than `signal`
 import re
-import signal
 import threading
 import weakref
 from bisect import bisect_left, insort
@@ -151,22 +151,26 @@ def _difference(pools: list[int], other: list[int]) -> list[int]:
     return [large, small, large + small]
 
 
+_INTERRUPTS = {_signal.SIGINT, getattr(_signal, "SIGALRM", _signal.SIGINT)}
+
+
 @contextmanager
-def _deferred_interrupts() -> Iterator[None]:
-    """Run what must not end halfway: interrupts such as Ctrl-C are raised after the block."""
-    received: list[Any] = []
-    numbers = [getattr(signal, n) for n in ("SIGINT", "SIGALRM") if hasattr(signal, n)]
-    is_main = threading.current_thread() is threading.main_thread()
-    before = {n: signal.getsignal(n) for n in numbers if is_main and callable(signal.getsignal(n))}
+def _locked(lock: threading.Lock) -> Iterator[None]:
+    """Hold the lock in a block that must not end halfway: Ctrl-C has its effect after the block."""
+    received, active = [], [True]
+    is_main = threading.get_ident() == threading.main_thread().ident
+    handlers = {n: h for n in _INTERRUPTS if is_main and callable(h := _signal.getsignal(n))}
     try:
-        for number in before:
-            signal.signal(number, lambda *signals: received.append(signals))
-        yield
+        for number in handlers:
+            _signal.signal(number, lambda *a: received.append(a) if active else handlers[a[0]](*a))
+        with lock:
+            yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for number, frame in received:
-            before[number](number, frame)
+        active.clear()
+        for number, handler in handlers.items():
+            _signal.signal(number, handler)
+        for arguments in received:
+            handlers[arguments[0]](*arguments)
 
 
 memories_in_use: weakref.WeakSet["DeviceMemory"] = weakref.WeakSet()
@@ -204,7 +208,7 @@ class DeviceMemory:
 
     def collect(self) -> None:
         """Update the statistics. The peaks of `inactive_split` metrics are updated only here."""
-        with self._lock:
+        with _locked(self._lock):
             self._process()
             for small in (0, 1):
                 parts = [entry[0] for entry in self._unused[small] if entry[2].is_split]
@@ -235,7 +239,8 @@ class DeviceMemory:
                 self._reserved_at_most += segment_size(block_size(nbytes))
                 self._set_max_pending()
         if len(pending) > self._max_pending:
-            with self._lock:
+            # A short block is hardly ever interrupted; on a full device, each operation has one.
+            with self._lock if len(pending) < 16 else _locked(self._lock):
                 self._process()
         storage.device_tag = block
 
@@ -258,7 +263,7 @@ class DeviceMemory:
         size = block_size(nbytes)
         at_most = self._reserved_at_most + len(self._pending) * _SMALL_SEGMENT
         if nbytes and at_most + segment_size(size) > self.available:
-            with self._lock:
+            with _locked(self._lock):
                 self._process()
                 self._find(nbytes, size)
 
@@ -271,7 +276,7 @@ class DeviceMemory:
 
     def empty_cache(self) -> None:
         """Release unused segments to the device, as `torch.cuda.empty_cache` does."""
-        with self._lock:
+        with _locked(self._lock):
             self._process()
             self._return_unused_segments()
 
@@ -297,7 +302,7 @@ class DeviceMemory:
 
     def snapshot(self) -> list[dict[str, Any]]:
         """Return all segments and their blocks, in the format of `torch.cuda.memory_snapshot`."""
-        with self._lock:
+        with _locked(self._lock):
             self._process()
             return [snapshot_entry(first, self.index) for first in self._segments.values()]
 
@@ -313,46 +318,45 @@ class DeviceMemory:
     def _process(self) -> None:
         """Allocate and free the pending blocks in order, and update the statistics."""
         pending, (sizes, requests, counts) = self._pending, self._block_statistics
-        with _deferred_interrupts():
-            try:
-                while pending:
+        try:
+            while pending:
+                block = pending.popleft()
+                # Most often, a block is freed and one of its size requested. They would all get
+                # the same address, so only the last one is placed.
+                repeats = 0
+                while (
+                    len(pending) > 1 and pending[0] is block
+                    and (following := pending[1]).nbytes == block.nbytes
+                    and following.used is False
+                ):  # fmt: skip
+                    pending.popleft()
                     block = pending.popleft()
-                    # Most often, a block is freed and one of its size requested. They would all get
-                    # the same address, so only the last one is placed.
-                    repeats = 0
-                    while (
-                        len(pending) > 1 and pending[0] is block
-                        and (following := pending[1]).nbytes == block.nbytes
-                        and following.used is False
-                    ):  # fmt: skip
-                        pending.popleft()
-                        block = pending.popleft()
-                        repeats += 1
-                    if repeats:
-                        nbytes, size = block.nbytes, block_size(block.nbytes)
-                        for statistic, value in (sizes, size), (requests, nbytes), (counts, 1):
-                            statistic.added[size <= SMALL] += repeats * value
-                            statistic.removed[size <= SMALL] += repeats * value
-                    used = block.used
-                    if used is None:
-                        continue
-                    if used:
-                        if not self._freeing:
-                            note_peaks(self._block_statistics)
-                        sizes.removed[block.small] += block.size
-                        requests.removed[block.small] += block.nbytes
-                        counts.removed[block.small] += 1
-                        self._free(block)
-                    else:
-                        self._place(block)
-                        sizes.added[block.small] += block.size
-                        requests.added[block.small] += block.nbytes
-                        counts.added[block.small] += 1
-                    self._freeing = used
-            finally:
-                note_peaks(self._block_statistics)
-                self._reserved_at_most = self._reserved()
-                self._set_max_pending()
+                    repeats += 1
+                if repeats:
+                    size = block_size(block.nbytes)
+                    for statistic, value in (sizes, size), (requests, block.nbytes), (counts, 1):
+                        statistic.added[size <= SMALL] += repeats * value
+                        statistic.removed[size <= SMALL] += repeats * value
+                used = block.used
+                if used is None:
+                    continue
+                if used:
+                    if not self._freeing:
+                        note_peaks(self._block_statistics)
+                    sizes.removed[block.small] += block.size
+                    requests.removed[block.small] += block.nbytes
+                    counts.removed[block.small] += 1
+                    self._free(block)
+                else:
+                    self._place(block)
+                    sizes.added[block.small] += block.size
+                    requests.added[block.small] += block.nbytes
+                    counts.added[block.small] += 1
+                self._freeing = used
+        finally:
+            note_peaks(self._block_statistics)
+            self._reserved_at_most = self._reserved()
+            self._set_max_pending()
 
     def _set_max_pending(self) -> None:
         free_bytes = self.available - self._reserved_at_most

@@ -63,12 +63,16 @@ def inherit_in_child_processes(
     Child processes import `startup/sitecustomize.py`, which is on PYTHONPATH. It enables the
     simulation when torch is imported.
     """
-    from unittest import mock
-
-    folders = [str(_STARTUP), environment.get("PYTHONPATH"), str(_STARTUP.parents[1])]
-    values = {
-        VARIABLE: f"{settings.gpus},{settings.memory},{settings.card or ''}",
-        "PYTHONPATH": os.pathsep.join(filter(None, folders)),
-    }
-    with mock.patch.dict(environment, values):
+    names = (VARIABLE, "PYTHONPATH")
+    old_values = {name: environment.get(name) for name in names}
+    folders = [str(_STARTUP), old_values["PYTHONPATH"], str(_STARTUP.parents[1])]
+    environment[VARIABLE] = f"{settings.gpus},{settings.memory},{settings.card or ''}"
+    environment["PYTHONPATH"] = os.pathsep.join(folder for folder in folders if folder)
+    try:
         yield
+    finally:
+        for name, value in old_values.items():
+            if value is None:
+                environment.pop(name, None)
+            else:
+                environment[name] = value

@@ -173,7 +173,7 @@ def test_interrupt_during_an_update_of_the_statistics_is_raised_after_it(gpu, mo
         original(*arguments)
 
     original = memory.DeviceMemory._place
-    tensors = [torch.ones(2, device=gpu) for _ in range(2)]  # the second one is not placed yet
+    tensors = [torch.ones(2, device=gpu) for _ in range(20)]  # the first one is placed at once
     monkeypatch.setattr(memory.DeviceMemory, "_place", place)
     with pytest.raises(KeyboardInterrupt):
         torch.cuda.memory_allocated()
