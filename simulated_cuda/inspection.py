@@ -84,8 +84,6 @@ def fast_attributes(mode) -> dict[str, Any]:
 
 # In these functions, the only mode is nearly always the simulator's, or PyTorch's for a default
 # device. They may be interrupted by a signal's handler between two calls.
-
-
 def _skip_mode(original: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a method or getter of tensors to run without the simulator's mode."""
 

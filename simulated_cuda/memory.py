@@ -23,6 +23,7 @@ _CPU_OUT_OF_MEMORY = re.compile(r"you tried to allocate (\d+) bytes")
 
 _BLOCK_METRICS = ("allocated_bytes", "requested_bytes", "allocation")
 METRICS = (*_BLOCK_METRICS, "reserved_bytes", "segment", "inactive_split_bytes", "inactive_split")
+_INTERRUPTS = {_signal.SIGINT, getattr(_signal, "SIGALRM", _signal.SIGINT)}
 # The number of pending blocks that triggers `_process`.
 _MAX_PENDING = 1024
 # The size of a block is a multiple of 512 bytes. Blocks are parts of segments, which the allocator
@@ -149,9 +150,6 @@ def note_peaks(statistics: list[Statistic]) -> None:
 def _difference(pools: list[int], other: list[int]) -> list[int]:
     large, small = map(sub, pools, other)
     return [large, small, large + small]
-
-
-_INTERRUPTS = {_signal.SIGINT, getattr(_signal, "SIGALRM", _signal.SIGINT)}
 
 
 @contextmanager

@@ -53,6 +53,10 @@ class Stream:
         queue = _queue(self)
         return queue is None or _machine().clock.poll() >= queue.ready
 
+    def is_capturing(self) -> bool:
+        """Return False: CUDA graphs are not simulated."""
+        return False
+
     def synchronize(self) -> None:
         """Wait for the work of this stream. The debug mode for waits reports it."""
         waits.report_synchronization("Stream.synchronize")
